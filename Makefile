@@ -1,0 +1,109 @@
+# The front door: `make test` and `make build` do all the set-up they need. `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+# The presets put each build in its own folder; build/baregrad is the released command.
+BUILD := build
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PYTHON := .venv/bin/python
+BENCHES ?= elementwise reduce overhead alloc parallel
+BENCH_ARGS ?=
+CTEST_ARGS ?=
+
+# Resolved when used, not when read: `setup` may be what installs them.
+cmake = $(or $(shell command -v cmake),/usr/bin/cmake)
+ctest = $(or $(shell command -v ctest),/usr/bin/ctest)
+run_ctest = $(ctest) --no-tests=error --output-on-failure -j $(JOBS) $(CTEST_ARGS)
+step = scripts/step.sh
+
+# GCC 12's sanitizers may fail to start where the kernel randomises more than 28 bits of an address.
+no_aslr = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+# Used by CMake at its first configure of a folder.
+export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Install what is missing (apt packages, .venv); does nothing when all is there
+	@scripts/setup.sh
+
+# Ninja re-runs CMake by itself when a CMakeLists.txt changes; only new presets need us.
+$(BUILD)/%/build.ninja: CMakePresets.json | setup
+	@$(step) "configure $*" $(cmake) --preset $*
+	@touch $@
+
+.PHONY: compile-release compile-dev compile-asan compile-tsan
+compile-release compile-dev compile-asan compile-tsan: compile-%: $(BUILD)/%/build.ninja
+	@$(step) "build $*" $(cmake) --build $(BUILD)/$* -j $(JOBS)
+
+.PHONY: build
+build: setup compile-release ## Build the release preset; the command is build/baregrad
+	@ln -sfn release/baregrad $(BUILD)/baregrad
+	@test -x $(BUILD)/baregrad || { echo "make build: $(BUILD)/release/baregrad was not built" >&2; exit 1; }
+
+.PHONY: test
+test: test-repo test-release test-asan test-tsan test-install ## Build and run every test, also under ASan + UBSan and TSan
+
+.PHONY: test-repo
+test-repo: setup
+	@$(step) "test the repository's own tools" $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/tools
+	@$(step) "check layers" $(PYTHON) -B tests/tools/check_layers.py
+	@$(step) "check repository" $(PYTHON) -B tests/tools/check_repo.py
+
+.PHONY: test-release
+test-release: build
+	@$(step) "test release" $(run_ctest) --preset release -LE long
+
+.PHONY: test-asan
+test-asan: setup compile-asan
+	@$(step) "test asan" $(no_aslr) $(run_ctest) --preset asan -LE long
+
+.PHONY: test-tsan
+test-tsan: setup compile-tsan
+	@for threads in 2 4; do \
+	  BAREGRAD_NUM_THREADS=$$threads $(step) "test tsan, $$threads threads" \
+	    $(no_aslr) $(run_ctest) --preset tsan -LE long; \
+	done
+
+.PHONY: test-install
+test-install: build
+	@$(step) "test the installed copy" env CMAKE=$(cmake) tests/tools/check_install.sh $(BUILD)/release
+
+.PHONY: test-long
+test-long: build compile-asan ## The exhaustive forms of the tests (hours)
+	@BAREGRAD_TEST_LONG=1 $(step) "long test release" $(run_ctest) --preset release -L long
+	@BAREGRAD_TEST_LONG=1 $(step) "long test asan" $(no_aslr) $(run_ctest) --preset asan -L fuzz
+
+.PHONY: bench
+bench: build ## Run the benchmarks (BENCHES="elementwise ...", BENCH_ARGS="--json FILE")
+	@$(BUILD)/baregrad bench $(BENCHES) $(BENCH_ARGS)
+
+.PHONY: lint
+lint: setup $(BUILD)/release/build.ninja ## Formatting, clang-tidy, shellcheck and the repository's own rules
+	@$(step) "check formatting" scripts/format.sh --check
+	@$(step) "shellcheck" scripts/shellcheck.sh
+	@$(step) "check layers" $(PYTHON) -B tests/tools/check_layers.py
+	@$(step) "check repository" $(PYTHON) -B tests/tools/check_repo.py
+	@$(step) "clang-tidy" $(PYTHON) -B scripts/run_tidy.py -j $(JOBS) $(BUILD)/release
+
+.PHONY: format
+format: setup ## Format the C++ sources in place
+	@scripts/format.sh
+
+.PHONY: train
+train: ## (not yet) Train a network
+	@echo "make train: there is nothing to train yet: layers, optimizers and data come after the tensor core" >&2; exit 1
+
+.PHONY: lab
+lab: ## (not yet) Run the experiments
+	@echo "make lab: there is no lab yet: it comes after matmul, autograd and training" >&2; exit 1
+
+.PHONY: clean
+clean: ## Remove everything built; .venv stays
+	rm -rf $(BUILD)

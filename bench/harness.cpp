@@ -1,0 +1,174 @@
+// Takes turns, samples, sorts.
+#include "bench/harness.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "baregrad/error.h"
+#include "baregrad/parallel.h"
+#include "kernels/table.h"
+
+namespace baregrad::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRounds = 10;
+constexpr int kQuickRounds = 3;
+constexpr int kSamplesPerRound = 60;
+constexpr double kSampleNs = 20e3;  // the clock takes a few tens of nanoseconds
+// libgomp's workers spin for milliseconds after their last region, and would take a core from
+// whoever is measured next.
+constexpr std::chrono::milliseconds kSettle{20};
+
+double time_ns(const Row& row, const Candidate& candidate, std::int64_t calls) {
+  if (row.prepare) row.prepare();
+  const Clock::time_point start = Clock::now();
+  candidate.run(calls);
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count() /
+         static_cast<double>(calls);
+}
+
+/// What one candidate has shown so far.
+struct Samples {
+  std::int64_t calls = 1;
+  std::vector<double> ns;
+};
+
+/// First calls: they fill caches and pools, and say how long one takes.
+void warm_up(const Row& row, const Candidate& candidate, Samples& samples) {
+  double ns = time_ns(row, candidate, 1);
+  if (row.prepare) return;
+  if (row.calls != 0) {
+    samples.calls = row.calls;
+    time_ns(row, candidate, row.calls);
+    return;
+  }
+  while (ns * static_cast<double>(samples.calls) < kSampleNs) {
+    samples.calls *= 2;
+    ns = std::min(ns, time_ns(row, candidate, samples.calls));
+  }
+}
+
+/// One turn: `budget_ns` of samples, at least one.
+void take_turn(const Row& row, const Candidate& candidate, double budget_ns, Samples& samples) {
+  if (row.threads > 1) std::this_thread::sleep_for(kSettle);
+  // The others have used the caches and the workers sleep; a first call of a short row pays for it.
+  if (!row.prepare) time_ns(row, candidate, samples.calls);
+  double spent = 0;
+  for (int i = 0; i < kSamplesPerRound && spent < budget_ns; ++i) {
+    samples.ns.push_back(time_ns(row, candidate, samples.calls));
+    spent += samples.ns.back() * static_cast<double>(samples.calls);
+  }
+}
+
+double quantile(const std::vector<double>& sorted, double q) {
+  return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+}  // namespace
+
+ThreadScope::ThreadScope(int threads) : before_(get_num_threads()) { set_num_threads(threads); }
+ThreadScope::~ThreadScope() { set_num_threads(before_); }
+
+Session::Session(Options options, std::function<void(const std::string&)> progress)
+    : options_(std::move(options)),
+      threads_(options_.threads > 0 ? options_.threads : get_num_threads()),
+      machine_(describe_machine()),
+      progress_(std::move(progress)) {
+  // Before anything is measured: a bad BAREGRAD_ISA throws here.
+  kernels::active_isa();
+}
+
+std::vector<std::int64_t> Session::sizes(std::vector<std::int64_t> otherwise) const {
+  return options_.sizes.empty() ? otherwise : options_.sizes;
+}
+
+void Session::announce(const std::string& row) const {
+  if (progress_) progress_(bench_ + ": " + row);
+}
+
+double Session::ceiling(Stream stream, std::int64_t bytes, int threads) {
+  // Twice as much memory is as fast but for the edges of the caches; beyond them all it is the same.
+  const std::size_t beyond = beyond_caches(machine_);
+  const std::size_t rounded = std::bit_floor(static_cast<std::size_t>(bytes));
+  const std::tuple key{stream, std::min(rounded, beyond), threads};
+  const auto found = ceilings_.find(key);
+  if (found != ceilings_.end()) return found->second;
+  const double seconds = options_.quick ? 0.03 : 0.15;
+  const std::size_t over = std::min(static_cast<std::size_t>(bytes), beyond);
+  return ceilings_[key] = stream_gb_per_s(stream, over, threads, seconds);
+}
+
+void Session::measure(const Row& row) {
+  announce(row.name + " " + row.dtype + row.shape);
+  const ThreadScope scope(row.threads);
+  std::vector<Samples> samples(row.candidates.size());
+  for (std::size_t k = 0; k < samples.size(); ++k) warm_up(row, row.candidates[k], samples[k]);
+
+  const int rounds = options_.quick ? kQuickRounds : kRounds;
+  const double turn_ns = options_.seconds * 1e9 / (rounds * static_cast<double>(samples.size()));
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      // Nobody always follows the same neighbour.
+      const std::size_t k = round % 2 == 0 ? i : samples.size() - 1 - i;
+      take_turn(row, row.candidates[k], turn_ns, samples[k]);
+    }
+  }
+
+  std::vector<Result> results(samples.size());
+  for (std::size_t k = 0; k < samples.size(); ++k) {
+    std::vector<double>& ns = samples[k].ns;
+    std::sort(ns.begin(), ns.end());
+    Result& r = results[k];
+    r.row = row.name;
+    r.dtype = row.dtype;
+    r.shape = row.shape;
+    r.implementation = row.candidates[k].implementation;
+    r.threads = row.threads;
+    r.repeats = static_cast<int>(ns.size());
+    r.median_ns = quantile(ns, 0.5);
+    r.p10_ns = quantile(ns, 0.1);
+    r.p90_ns = quantile(ns, 0.9);
+    if (row.elements > 0) r.ns_per_element = r.median_ns / static_cast<double>(row.elements);
+    if (row.bytes > 0) {
+      r.gb_per_s = static_cast<double>(row.bytes) / r.median_ns;
+      r.stream_gb_per_s = ceiling(row.stream, row.bytes, row.threads);
+      r.percent_of_stream = 100 * r.gb_per_s / r.stream_gb_per_s;
+    }
+  }
+  add(std::move(results));
+}
+
+void Session::add(std::vector<Result> results) {
+  const double ours = results[0].median_ns;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    Result& r = results[k];
+    r.bench = bench_;
+    r.isa = kernels::isa_name(kernels::active_isa());
+    if (k == 0) continue;
+    r.ratio = r.median_ns / ours;
+    results[0].ratio = k == 1 ? r.ratio : std::min(results[0].ratio, r.ratio);
+  }
+  results_.insert(results_.end(), results.begin(), results.end());
+}
+
+void check_same(const std::string& row, const Tensor& ours, const float* peer, double tolerance) {
+  const Tensor packed = ours.contiguous();
+  const float* mine = packed.data<float>();
+  for (std::int64_t i = 0; i < packed.numel(); ++i) {
+    const double a = mine[i];
+    const double b = peer[i];
+    // Written so that a NaN on one side alone is a difference.
+    if (std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b))) continue;
+    if (std::isnan(a) && std::isnan(b)) continue;
+    throw ValueError("bench: " + row + ": ours and the peer's results differ at element " +
+                     std::to_string(i) + ": " + std::to_string(a) + " and " + std::to_string(b));
+  }
+}
+
+
+}  // namespace baregrad::bench

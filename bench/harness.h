@@ -1,0 +1,129 @@
+// How every benchmark measures: ours and its peers take turns in one run, on the same inputs and
+// threads, output allocation included; medians, with the 10th and 90th percentile beside them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "baregrad/tensor.h"
+#include "bench/ceilings.h"
+
+namespace baregrad::bench {
+
+/// Makes the compiler believe that `value` is looked at.
+template <class T>
+[[gnu::always_inline]] inline void keep(const T& value) {
+  asm volatile("" : : "m"(value) : "memory");
+}
+
+/// The engine uses `threads` threads while alive.
+class ThreadScope {
+ public:
+  explicit ThreadScope(int threads);
+  ~ThreadScope();
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
+
+ private:
+  int before_;
+};
+
+struct Options {
+  int threads = 0;      ///< 0: as many as the engine uses
+  double seconds = 1;   ///< of measuring per row, all implementations together
+  bool quick = false;   ///< a look, not a measurement: few repeats, no 100-million rows
+  std::vector<std::int64_t> sizes = {};  ///< what they count is each benchmark's own; empty: its own
+};
+
+/// One implementation of what a row does, `calls` times over.
+struct Candidate {
+  std::string implementation;
+  std::function<void(std::int64_t calls)> run;
+};
+
+/// `once` inlined into a loop, so that only it is timed.
+template <class Once>
+Candidate candidate(std::string implementation, Once once) {
+  return {std::move(implementation), [once](std::int64_t calls) {
+            for (std::int64_t i = 0; i < calls; ++i) once();
+          }};
+}
+
+inline constexpr const char* kOurs = "baregrad";
+
+struct Row {
+  std::string name;
+  std::string dtype;
+  std::string shape;
+  int threads = 1;
+  std::int64_t elements = 0;  ///< per call; 0: the row is not about elements
+  std::int64_t bytes = 0;     ///< that must move per call; 0: the row is not about memory
+  Stream stream = Stream::Add;  ///< the loop that moves bytes in the same manner
+  std::int64_t calls = 0;  ///< per sample; 0: as many as make the clock's own cost disappear
+  std::function<void()> prepare = {};  ///< before every sample, not timed; implies one call a sample
+  std::vector<Candidate> candidates = {};  ///< ours first
+};
+
+struct Result {
+  std::string bench;
+  std::string row;
+  std::string dtype;
+  std::string shape;
+  std::string implementation;
+  int threads = 1;
+  std::string isa;
+  int repeats = 0;
+  double median_ns = 0;
+  double p10_ns = 0;
+  double p90_ns = 0;
+  // Absent when 0: the row is not about elements or memory, or has nothing to compare with.
+  double ns_per_element = 0;
+  double gb_per_s = 0;
+  double stream_gb_per_s = 0;    ///< the ceiling, measured in this run on as much memory
+  double percent_of_stream = 0;
+  double ratio = 0;  ///< this peer's time / ours; for ours, the fastest peer's
+};
+
+/// One run of one or more benchmarks.
+class Session {
+ public:
+  /// `progress` is told each row as it begins.
+  explicit Session(Options options, std::function<void(const std::string&)> progress = {});
+
+  const Options& options() const noexcept { return options_; }
+  int threads() const noexcept { return threads_; }
+  /// The user's sizes, else these.
+  std::vector<std::int64_t> sizes(std::vector<std::int64_t> otherwise) const;
+
+  /// Rows measured from here on belong to this benchmark.
+  void begin(std::string bench) { bench_ = std::move(bench); }
+  void announce(const std::string& row) const;
+  void measure(const Row& row);
+  /// Adds results measured elsewhere: ours first, then its peers. Fills in what follows from them.
+  void add(std::vector<Result> results);
+
+  const std::vector<Result>& results() const noexcept { return results_; }
+
+ private:
+  double ceiling(Stream stream, std::int64_t bytes, int threads);
+
+  Options options_;
+  int threads_;
+  Machine machine_;
+  std::function<void(const std::string&)> progress_;
+  std::string bench_;
+  std::map<std::tuple<Stream, std::size_t, int>, double> ceilings_;
+  std::vector<Result> results_;
+};
+
+/// Throws unless both computed the same: |ours - peer| <= tolerance * max(1, |peer|) throughout. A
+/// benchmark of two different things would say nothing.
+void check_same(const std::string& row, const Tensor& ours, const float* peer, double tolerance);
+
+
+}  // namespace baregrad::bench

@@ -1,0 +1,117 @@
+// Fork-join latency of our pool beside OpenMP's. The one file of the engine compiled with -fopenmp.
+#include "parallel_bench.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+#include "baregrad/parallel.h"
+#include "parallel/parallel_for.h"
+
+namespace baregrad::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRounds = 30;
+constexpr int kSamplesPerRound = 40;
+constexpr int kRegionsPerSample = 20;  // the clock itself takes a tenth of a region
+constexpr int kWarmUpRegions = 200;
+// libgomp's workers spin for milliseconds after their last region. Until they sleep they would
+// take a core from whoever is measured next.
+constexpr std::chrono::milliseconds kSettle{20};
+
+struct Empty {
+  void operator()() const noexcept { asm volatile("" ::: "memory"); }
+};
+
+// Bounded, since parallel_for does not promise that chunks run at the same time.
+struct AllPresent {
+  std::atomic<int>& arrived;
+  int goal;
+  void operator()() const noexcept {
+    arrived.fetch_add(1, std::memory_order_relaxed);
+    for (int spins = 0; arrived.load(std::memory_order_relaxed) < goal && spins < 100'000;
+         ++spins) {
+      // A waiting body must let the others run when there are more threads than cores.
+      if (spins % 256 == 255) std::this_thread::yield();
+    }
+  }
+};
+
+template <class Region>
+void sample(Region region, std::vector<double>& ns) {
+  std::this_thread::sleep_for(kSettle);
+  for (int i = 0; i < kWarmUpRegions; ++i) region();
+  for (int s = 0; s < kSamplesPerRound; ++s) {
+    const Clock::time_point start = Clock::now();
+    for (int i = 0; i < kRegionsPerSample; ++i) region();
+    const std::chrono::duration<double, std::nano> took = Clock::now() - start;
+    ns.push_back(took.count() / kRegionsPerSample);
+  }
+}
+
+double quantile(const std::vector<double>& sorted, double q) {
+  return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+template <class OurRegion, class OpenMpRegion>
+ForkJoin interleave(int threads, OurRegion ours, OpenMpRegion openmp) {
+  std::vector<double> ours_ns;
+  std::vector<double> openmp_ns;
+  for (int round = 0; round < kRounds; ++round) {
+    sample(ours, ours_ns);
+    sample(openmp, openmp_ns);
+  }
+  std::sort(ours_ns.begin(), ours_ns.end());
+  std::sort(openmp_ns.begin(), openmp_ns.end());
+  return {threads,
+          quantile(ours_ns, 0.5),
+          quantile(ours_ns, 0.1),
+          quantile(ours_ns, 0.9),
+          quantile(openmp_ns, 0.5),
+          quantile(openmp_ns, 0.1),
+          quantile(openmp_ns, 0.9)};
+}
+
+template <class MakeBody>
+std::vector<ForkJoin> measure(const std::vector<int>& thread_counts, MakeBody make_body) {
+  struct Restore {
+    int threads = get_num_threads();
+    ~Restore() { set_num_threads(threads); }
+  } restore;
+  std::vector<ForkJoin> results;
+  for (const int threads : thread_counts) {
+    set_num_threads(threads);
+    const auto ours = [&] {
+      const auto body = make_body(threads);
+      parallel::parallel_for(threads, 1, [&](std::int64_t, std::int64_t) { body(); });
+    };
+    const auto openmp = [&] {
+      const auto body = make_body(threads);
+#pragma omp parallel for schedule(static) num_threads(threads)
+      for (int i = 0; i < threads; ++i) body();
+    };
+    results.push_back(interleave(threads, ours, openmp));
+  }
+  return results;
+}
+
+}  // namespace
+
+std::vector<ForkJoin> measure_fork_join(std::vector<int> thread_counts) {
+  return measure(thread_counts, [](int) { return Empty{}; });
+}
+
+std::vector<ForkJoin> measure_fork_join_all_present(std::vector<int> thread_counts) {
+  std::atomic<int> arrived{0};
+  return measure(thread_counts, [&arrived](int threads) {
+    arrived.store(0, std::memory_order_relaxed);
+    return AllPresent{arrived, threads};
+  });
+}
+
+}  // namespace baregrad::bench

@@ -1,0 +1,8 @@
+// Visibility: the library is built with hidden symbols; what carries BAREGRAD_API is the interface.
+#pragma once
+
+#if defined(BAREGRAD_STATIC)
+#define BAREGRAD_API
+#else
+#define BAREGRAD_API __attribute__((visibility("default")))
+#endif

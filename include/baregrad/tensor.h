@@ -1,0 +1,172 @@
+// Tensor: a cheap handle on a strided, typed block of memory. Ops on it are in ops.h.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "baregrad/dims.h"
+#include "baregrad/dtype.h"
+#include "baregrad/export.h"
+#include "baregrad/layout.h"
+#include "baregrad/scalar.h"
+#include "baregrad/storage.h"
+
+namespace baregrad {
+
+class Index;
+
+/// What a Tensor handle points to. Immutable once made, but for the elements themselves.
+class BAREGRAD_API TensorImpl {
+ public:
+  TensorImpl(Ref<Storage> storage, DType dtype, const Layout& layout) noexcept;
+
+ private:
+  friend class Ref<TensorImpl>;
+  friend class Tensor;
+  static void destroy(TensorImpl* impl) noexcept { delete impl; }
+
+  std::atomic<std::uint32_t> refs_{1};
+  DType dtype_;
+  bool contiguous_;
+  std::int64_t numel_;
+  char* data_;  // first element: storage plus offset
+  Ref<Storage> storage_;
+  Layout layout_;
+};
+
+/// Copying a Tensor copies the handle: both see the same elements.
+class BAREGRAD_API Tensor {
+ public:
+  /// Undefined: holds nothing, every op refuses it.
+  Tensor() noexcept = default;
+
+  /// The one door to views: throws ShapeError unless every element the layout can reach lies inside
+  /// the storage. `who` opens the message.
+  static Tensor view_of(Ref<Storage> storage, DType dtype, const Layout& layout, const char* who);
+  /// A fresh row-major tensor, contents undefined. Throws OutOfMemory.
+  static Tensor allocate(const Dims& shape, DType dtype, const char* who);
+  /// Wraps memory the caller owns. Strides count elements (row-major when absent); `deleter(data)`
+  /// runs when the last view is gone. `data` need not be aligned.
+  static Tensor from_blob(void* data, const Dims& shape, DType dtype,
+                          std::function<void(void*)> deleter = {});
+  static Tensor from_blob(void* data, const Dims& shape, const Dims& strides, DType dtype,
+                          std::function<void(void*)> deleter = {});
+  /// A 1-d (or reshaped) copy of values: Tensor::of<float>({1, 2, 3}).
+  template <class T>
+  static Tensor of(std::initializer_list<T> values) {
+    return copy_of(values.begin(), {static_cast<std::int64_t>(values.size())}, dtype_of<T>);
+  }
+  template <class T>
+  static Tensor of(const std::vector<T>& values, const Dims& shape) {
+    return copy_of(values.data(), static_cast<std::int64_t>(values.size()), shape, dtype_of<T>);
+  }
+  /// A 0-d tensor; the dtype is the scalar's default when not given.
+  static Tensor scalar(const Scalar& value, std::optional<DType> dtype = {});
+
+  bool defined() const noexcept { return static_cast<bool>(impl_); }
+  DType dtype() const noexcept { return impl_->dtype_; }
+  const Dims& shape() const noexcept { return impl_->layout_.shape; }
+  const Dims& strides() const noexcept { return impl_->layout_.strides; }
+  const Layout& layout() const noexcept { return impl_->layout_; }
+  std::int64_t offset() const noexcept { return impl_->layout_.offset; }
+  int ndim() const noexcept { return impl_->layout_.ndim(); }
+  std::int64_t numel() const noexcept { return impl_->numel_; }
+  std::size_t nbytes() const noexcept {
+    return static_cast<std::size_t>(impl_->numel_) * itemsize(impl_->dtype_);
+  }
+  /// Size along an axis, negative axes from the end; throws IndexError.
+  std::int64_t size(std::int64_t axis) const;
+  bool is_contiguous() const noexcept { return impl_->contiguous_; }
+  /// The data pointer is a multiple of the item size (false only for borrowed memory).
+  bool is_aligned() const noexcept {
+    return reinterpret_cast<std::uintptr_t>(impl_->data_) % itemsize(impl_->dtype_) == 0;
+  }
+  const Ref<Storage>& storage() const noexcept { return impl_->storage_; }
+  bool same_storage(const Tensor& other) const noexcept {
+    return impl_->storage_.get() == other.impl_->storage_.get();
+  }
+  bool is_same(const Tensor& other) const noexcept { return impl_.get() == other.impl_.get(); }
+  std::uint32_t version() const noexcept { return impl_->storage_->version(); }
+
+  /// First element, untyped.
+  void* data_ptr() const noexcept { return impl_->data_; }
+  /// First element; throws DTypeError when T is not the dtype.
+  template <class T>
+  T* data() const {
+    if (dtype() != dtype_of<T>) throw_dtype_mismatch(dtype_of<T>);
+    return reinterpret_cast<T*>(impl_->data_);
+  }
+  /// The only element, converted; throws ShapeError when there is not exactly one.
+  Scalar item() const;
+  template <class T>
+  T item() const {
+    const Scalar s = item();
+    if constexpr (std::is_same_v<T, bool>) {
+      return s.to_bool();
+    } else if constexpr (std::is_unsigned_v<T>) {
+      return static_cast<T>(s.to_uint64());
+    } else if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(s.to_int64());
+    } else {
+      return static_cast<T>(s.to_double());
+    }
+  }
+  /// All elements in row-major order; throws DTypeError when T is not the dtype.
+  template <class T>
+  std::vector<T> to_vector() const {
+    if (dtype() != dtype_of<T>) throw_dtype_mismatch(dtype_of<T>);
+    std::vector<T> out(static_cast<std::size_t>(numel()));
+    if constexpr (std::is_same_v<T, bool>) {
+      std::vector<std::uint8_t> bytes(out.size());
+      copy_to(bytes.data());
+      out.assign(bytes.begin(), bytes.end());
+    } else {
+      copy_to(out.data());
+    }
+    return out;
+  }
+  /// Copies all elements, row-major, to `out`, which has room for nbytes() bytes.
+  void copy_to(void* out) const;
+
+  // The rest is in ops/methods.cpp, on public ops; here because hands expect them as methods.
+  Tensor to(DType dtype) const;
+  Tensor contiguous() const;
+  Tensor clone() const;
+  Tensor reshape(const Dims& shape) const;
+  /// Like reshape, but never copies: throws ShapeError where the strides do not allow a view.
+  Tensor view(const Dims& shape) const;
+  Tensor permute(const Dims& axes) const;
+  Tensor transpose(std::int64_t axis0, std::int64_t axis1) const;
+  /// Last two axes swapped.
+  Tensor mT() const;
+  Tensor expand(const Dims& shape) const;
+  /// x[i]: the i-th slice of the first axis.
+  Tensor operator[](std::int64_t index) const;
+  /// NumPy indexing: integers, Slice, Ellipsis, NewAxis, integer and boolean tensors.
+  Tensor index(const std::vector<Index>& indices) const;
+  /// x[indices] = value, broadcast.
+  const Tensor& index_put(const std::vector<Index>& indices, const Tensor& value) const;
+  const Tensor& index_put(const std::vector<Index>& indices, const Scalar& value) const;
+  const Tensor& copy_(const Tensor& source) const;
+  const Tensor& fill_(const Scalar& value) const;
+
+ private:
+  explicit Tensor(Ref<TensorImpl> impl) noexcept : impl_(std::move(impl)) {}
+  static Tensor make(Ref<Storage> storage, DType dtype, const Layout& layout);
+  static Tensor copy_of(const void* values, std::int64_t count, const Dims& shape, DType dtype);
+  static Tensor copy_of(const void* values, const Dims& shape, DType dtype) {
+    return copy_of(values, shape[0], shape, dtype);
+  }
+  [[noreturn]] void throw_dtype_mismatch(DType asked) const;
+
+  Ref<TensorImpl> impl_;
+};
+
+/// "float32[2,3]", or "undefined".
+BAREGRAD_API std::string describe(const Tensor& tensor);
+
+}  // namespace baregrad

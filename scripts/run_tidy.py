@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy over src/, each source once, several at a time.
+
+Usage: run_tidy.py [-j N] BUILD_DIR [PATH_PART...]     (parts of paths choose among the sources)
+
+Kernels are compiled once per instruction set. Given the build's own list of commands, clang-tidy
+would read such a source once per entry; here it gets a list with one command for each.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TIDY = "clang-tidy-14"
+# The widest code most people run; the other instruction sets differ in Highway's headers alone.
+PREFERRED = "baregrad_kernels_avx2"
+# GCC's warnings are the build's business, and some of its flags are unknown to clang.
+EXTRA = ["--extra-arg=-Wno-everything", "--extra-arg=-Qunused-arguments",
+         "--extra-arg=-Wno-unknown-warning-option"]
+# The path-sensitive analyzer is left to the other sources, to keep lint short: kernels are straight
+# loops over memory they are given.
+KERNEL_FOLDER = ROOT / "src" / "kernels" / "cpu"
+KERNEL_CHECKS = ["--checks=-clang-analyzer-*"]
+
+
+def without_launcher(entry: dict) -> dict:
+    """The entry with the compiler as its first word, not ccache."""
+    words = entry.get("arguments") or shlex.split(entry["command"])
+    if pathlib.Path(words[0]).name in ("ccache", "sccache"):
+        words = words[1:]
+    return {"directory": entry["directory"], "file": entry["file"], "arguments": words}
+
+
+def choose_commands(entries: list[dict], parts: list[str]) -> dict[pathlib.Path, dict]:
+    chosen = {}
+    for entry in entries:
+        source = (pathlib.Path(entry["directory"]) / entry["file"]).resolve()
+        if not source.is_relative_to(ROOT / "src"):
+            continue
+        if parts and not any(part in str(source.relative_to(ROOT)) for part in parts):
+            continue
+        entry = without_launcher(entry)
+        if source not in chosen or any(PREFERRED in word for word in entry["arguments"]):
+            chosen[source] = entry
+    return chosen
+
+
+def tidy(source: pathlib.Path, database: str) -> tuple[pathlib.Path, int, str, float]:
+    start = time.monotonic()
+    options = KERNEL_CHECKS if source.is_relative_to(KERNEL_FOLDER) else []
+    done = subprocess.run([TIDY, "--quiet", "-p", database, *EXTRA, *options, str(source)],
+                          check=False, capture_output=True, text=True)
+    # Standard error holds counts of suppressed warnings, and is of use when clang-tidy itself fails.
+    text = done.stdout if done.stdout.strip() or done.returncode == 0 else done.stderr
+    return source, done.returncode, text, time.monotonic() - start
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Runs clang-tidy over src/, each source once.")
+    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("build", type=pathlib.Path, help="folder with compile_commands.json")
+    parser.add_argument("parts", nargs="*", help="only sources whose path contains one of these")
+    args = parser.parse_args()
+    start = time.monotonic()
+    entries = json.loads((args.build / "compile_commands.json").read_text())
+    chosen = choose_commands(entries, args.parts)
+    if not chosen:
+        sys.exit(f"run_tidy: no sources of src/ in {args.build}/compile_commands.json")
+    failed = 0
+    slowest = (0.0, "")
+    with tempfile.TemporaryDirectory() as database:
+        (pathlib.Path(database) / "compile_commands.json").write_text(json.dumps(list(chosen.values())))
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            for source, status, text, seconds in pool.map(lambda s: tidy(s, database), sorted(chosen)):
+                name = str(source.relative_to(ROOT))
+                slowest = max(slowest, (seconds, name))
+                if status != 0:
+                    failed += 1
+                    print(text.strip() or f"{name}: {TIDY} ended with status {status}", flush=True)
+    total = time.monotonic() - start
+    print(f"run_tidy: {len(chosen)} sources, {failed} with findings, {total:.0f} s"
+          f" (slowest: {slowest[1]}, {slowest[0]:.0f} s)")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Installs what is missing on Debian 12: apt packages by name, Python packages into .venv.
+# Safe to call any number of times; when nothing is missing it installs nothing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly apt_list=scripts/apt-packages.txt
+readonly pip_list=requirements-dev.txt
+readonly venv=.venv
+readonly stamp=$venv/.setup-stamp
+
+die() {
+  echo "setup: $*" >&2
+  exit 1
+}
+
+missing_apt_packages() {
+  local installed
+  installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null |
+    awk '$1 == "installed" { print $2 }' | LC_ALL=C sort -u)
+  grep -Ev '^[[:space:]]*(#|$)' "$apt_list" | LC_ALL=C sort -u |
+    LC_ALL=C comm -23 - <(printf '%s\n' "$installed")
+}
+
+# Prints what to put before a command that needs root (a word or nothing); fails when there is no
+# way to become it.
+root_prefix() {
+  if [[ $(id -u) -eq 0 ]]; then
+    return
+  elif command -v sudo >/dev/null && { [[ -t 0 && -z ${CI:-} ]] || sudo -n true 2>/dev/null; }; then
+    echo sudo
+  else
+    return 1
+  fi
+}
+
+install_apt_packages() {
+  if ! command -v dpkg-query >/dev/null; then
+    echo "setup: not a Debian system: have your own forms of these installed:" \
+      "$(grep -Ev '^[[:space:]]*(#|$)' "$apt_list" | paste -sd' ')" >&2
+    return
+  fi
+  local -a missing root
+  mapfile -t missing < <(missing_apt_packages)
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+
+  local prefix
+  prefix=$(root_prefix) ||
+    die "these packages are missing, and installing them needs root or sudo: ${missing[*]}"
+  # Through env, since sudo itself may refuse to pass variables on.
+  root=(${prefix:+"$prefix"} env DEBIAN_FRONTEND=noninteractive)
+  echo "setup: installing ${missing[*]}" >&2
+  local -a options=(-q -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300)
+  "${root[@]}" apt-get "${options[@]}" update >&2
+  "${root[@]}" apt-get "${options[@]}" install --no-install-recommends "${missing[@]}" >&2
+
+  mapfile -t missing < <(missing_apt_packages)
+  [[ ${#missing[@]} -eq 0 ]] || die "still missing after the install: ${missing[*]}"
+}
+
+# The first interpreter that is new enough and can make environments. Debian's own comes last: a
+# python3 earlier in PATH is the one the user chose.
+find_python() {
+  local candidate
+  for candidate in "${PYTHON:-python3}" /usr/bin/python3; do
+    if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+      2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+  return 1
+}
+
+install_python_packages() {
+  local key
+  key=$(cat "$pip_list" "${BASH_SOURCE[0]}" | sha256sum | cut -d' ' -f1)
+  if [[ -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$key" ]]; then
+    return
+  fi
+  local python
+  python=$(find_python) || die "no Python 3.11 or newer with venv and ensurepip found"
+  echo "setup: creating $venv with $("$python" --version 2>&1)" >&2
+  rm -rf "$venv"
+  "$python" -m venv "$venv"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
+    --requirement "$pip_list"
+  # Written last and moved into place, so that an interrupted run is never taken for a finished one.
+  echo "$key" >"$stamp.new"
+  mv "$stamp.new" "$stamp"
+}
+
+install_apt_packages
+install_python_packages

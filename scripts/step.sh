@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Runs a command under a title and says how long it took: step.sh TITLE COMMAND...
+set -uo pipefail
+title=$1
+shift
+echo "== $title"
+start=$SECONDS
+"$@"
+status=$?
+if [[ $status -eq 0 ]]; then
+  echo "== $title: ok, $((SECONDS - start)) s"
+else
+  echo "== $title: FAILED with status $status after $((SECONDS - start)) s" >&2
+fi
+exit "$status"

@@ -1,0 +1,540 @@
+// The pool: per-thread caches in front of a shared store of slabs and large blocks.
+//
+// Locks, outermost first: PoolRegistry::mutex, Pool::caches_mutex_, a cache (entered by its owner
+// or claimed by another), the store's own.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "baregrad/allocator.h"
+#include "core/alloc_internal.h"
+#include "core/alloc_store.h"
+
+namespace baregrad {
+namespace {
+
+using detail::class_of_bytes;
+using detail::class_of_request;
+using detail::SizeClass;
+using std::memory_order_relaxed;
+using std::memory_order_release;
+using std::memory_order_seq_cst;
+
+constexpr std::size_t kMaxCachedBlock = std::size_t{64} << 10;
+/// What one thread may keep to itself; beyond it everything goes back to the store.
+constexpr std::size_t kThreadCacheBytes = std::size_t{2} << 20;
+constexpr std::size_t kCachedClasses = class_of_bytes(kMaxCachedBlock).index + 1;
+constexpr std::size_t kSlots = 32;
+
+/// How many blocks of each class a thread keeps: up to 256 KiB worth, but 4 to kSlots of them.
+constexpr auto kSlotsOfClass = [] {
+  std::array<std::uint8_t, kCachedClasses> slots{};
+  for (std::size_t bytes = 64; bytes <= kMaxCachedBlock; bytes += 64) {
+    slots[class_of_bytes(bytes).index] =
+        static_cast<std::uint8_t>(std::clamp<std::size_t>((256u << 10) / bytes, 4, kSlots));
+  }
+  return slots;
+}();
+
+/// Lets a cache's owner enter with two plain moves while others, who come rarely, pay for the
+/// ordering: the kernel runs a memory barrier on every thread of the process for them. Where it
+/// does not offer that (and under TSan, which knows nothing of it) owners pay as well.
+class AsymmetricBarrier {
+ public:
+  static bool available() noexcept { return available_.load(memory_order_relaxed); }
+
+  /// Also needed in a forked child, before it has a second thread.
+  static void enroll() noexcept {
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+    available_.store(call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED), memory_order_relaxed);
+#endif
+  }
+  static void run() noexcept {
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+    if (available()) call(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+#endif
+  }
+
+ private:
+#if defined(__linux__)
+  static bool call(int command) noexcept { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+#endif
+  static inline constinit std::atomic<bool> available_{false};
+};
+
+/// Its address names the thread.
+BAREGRAD_FAST_TLS char t_identity = 0;
+
+/// One thread's blocks of one pool, and its share of the pool's statistics. Counters are written by
+/// the owner alone (plain moves, no locked instruction) and read by anyone.
+struct alignas(64) ThreadCache {
+  std::atomic<bool> busy{false};     // the owner is inside
+  std::atomic<bool> claimed{false};  // someone else is, or wants to be
+  const char* const owner = &t_identity;
+  std::size_t cached_bytes = 0;
+
+  std::atomic<std::int64_t> live{0};       // allocated minus freed here; negative is fine
+  std::atomic<std::int64_t> high{0};       // greatest `live` since it was last published
+  std::atomic<std::int64_t> published{0};  // the part of `live` the pool's total holds
+  std::atomic<std::uint64_t> allocations{0};
+
+  std::array<std::uint8_t, kCachedClasses> count{};
+  std::array<std::array<void*, kSlots>, kCachedClasses> slot;
+
+  /// Never waits: while claimed, the owner goes to the store instead.
+  bool try_enter() noexcept {
+    if (AsymmetricBarrier::available()) [[likely]] {
+      busy.store(true, memory_order_relaxed);
+      std::atomic_signal_fence(memory_order_seq_cst);
+    } else {
+      busy.store(true, memory_order_seq_cst);
+    }
+    if (claimed.load(memory_order_seq_cst)) [[unlikely]] {
+      leave();
+      return false;
+    }
+    return true;
+  }
+  void leave() noexcept { busy.store(false, memory_order_release); }
+};
+
+/// The pool this thread used last, and its cache there. Ids are never used twice.
+struct RecentCache {
+  std::uint64_t pool_id;
+  ThreadCache* cache;
+};
+BAREGRAD_FAST_TLS RecentCache t_recent{0, nullptr};
+BAREGRAD_FAST_TLS bool t_exiting = false;
+
+class Pool {
+ public:
+  explicit Pool(std::size_t limit_bytes);
+  ~Pool();
+
+  void* allocate(std::size_t bytes);
+  void deallocate(void* block, std::size_t bytes) noexcept;
+  std::size_t trim() noexcept;
+  AllocatorStats stats() const noexcept;
+  void reset_peak() noexcept;
+
+  void before_fork() noexcept;
+  void after_fork(bool in_child) noexcept;
+  void detach_exiting(ThreadCache& cache) noexcept;
+
+  std::atomic<std::size_t>& limit() noexcept { return store_.limit; }
+
+ private:
+  /// A thread's share of `live` is published once it has moved by more than this.
+  static constexpr std::int64_t kUnpublished = 16 << 10;
+  void count_allocation(ThreadCache* cache, std::size_t bytes) noexcept;
+  void count_deallocation(ThreadCache* cache, std::size_t bytes) noexcept;
+  void try_publish(ThreadCache& cache) noexcept;
+  void publish(ThreadCache& cache) noexcept;  // the cache entered or claimed
+
+  ThreadCache* this_threads_cache() noexcept;
+  ThreadCache* find_or_attach() noexcept;
+  void claim_caches() noexcept;              // holding caches_mutex_
+  void unclaim_caches() noexcept;            // holding caches_mutex_
+  void detach(ThreadCache& cache) noexcept;  // holding caches_mutex_, the owner not inside
+  void drain(ThreadCache& cache) noexcept;   // the cache entered or claimed
+
+  void* allocate_slow(ThreadCache* cache, std::size_t request, SizeClass size);
+  void deallocate_slow(ThreadCache* cache, void* block, SizeClass size) noexcept;
+
+  std::uint64_t id_ = 0;
+  std::atomic<std::int64_t> total_{0};  // published live bytes
+  std::atomic<std::int64_t> peak_{0};
+  std::atomic<std::uint64_t> uncached_allocations_{0};  // of threads without a cache, or gone
+
+  mutable std::mutex caches_mutex_;
+  std::vector<ThreadCache*> caches_;
+
+  detail::BlockStore store_;
+};
+
+/// Which pools exist, for threads that exit and processes that fork.
+struct PoolRegistry final : detail::ForkParticipant {
+  std::mutex mutex;
+  std::map<std::uint64_t, Pool*> pools;
+  std::uint64_t last_id = 0;
+
+  PoolRegistry() {
+    AsymmetricBarrier::enroll();
+    detail::add_fork_participant(*this);
+  }
+  void before_fork() noexcept override {
+    mutex.lock();
+    for (auto& [id, pool] : pools) pool->before_fork();
+  }
+  void after_fork(bool in_child) noexcept override {
+    if (in_child) AsymmetricBarrier::enroll();
+    for (auto& [id, pool] : pools) pool->after_fork(in_child);
+    mutex.unlock();
+  }
+
+  static PoolRegistry& instance() {
+    static PoolRegistry& registry = *new PoolRegistry;
+    return registry;
+  }
+};
+
+/// All caches of one thread; destroyed when the thread exits.
+struct OwnCaches {
+  std::vector<RecentCache> entries;
+
+  ~OwnCaches() {
+    // Tensors that die later on this thread go straight to the store.
+    t_exiting = true;
+    t_recent = {0, nullptr};
+    PoolRegistry& registry = PoolRegistry::instance();
+    std::lock_guard lock(registry.mutex);
+    for (const RecentCache& entry : entries) {
+      const auto pool = registry.pools.find(entry.pool_id);
+      // A pool that went first took its caches along.
+      if (pool != registry.pools.end()) pool->second->detach_exiting(*entry.cache);
+    }
+  }
+
+  void forget_dead_pools() {
+    PoolRegistry& registry = PoolRegistry::instance();
+    std::lock_guard lock(registry.mutex);
+    std::erase_if(entries, [&](const RecentCache& entry) {
+      return registry.pools.find(entry.pool_id) == registry.pools.end();
+    });
+  }
+};
+thread_local OwnCaches t_own_caches;
+
+Pool::Pool(std::size_t limit_bytes) : store_(limit_bytes) {
+  PoolRegistry& registry = PoolRegistry::instance();
+  std::lock_guard lock(registry.mutex);
+  id_ = registry.last_id + 1;
+  registry.pools.emplace(id_, this);
+  registry.last_id = id_;
+}
+
+Pool::~Pool() {
+  {
+    std::lock_guard lock(PoolRegistry::instance().mutex);
+    PoolRegistry::instance().pools.erase(id_);
+  }
+  std::lock_guard lock(caches_mutex_);
+  claim_caches();
+  while (!caches_.empty()) detach(*caches_.back());
+}
+
+// Statistics. `total_` is the sum of all published shares. While only one thread allocates, total_
+// plus its unpublished part is the exact number of live bytes at every moment, and so is the peak.
+
+inline void Pool::count_allocation(ThreadCache* cache, std::size_t bytes) noexcept {
+  const auto change = static_cast<std::int64_t>(bytes);
+  if (cache == nullptr) [[unlikely]] {
+    detail::raise_to(peak_, total_.fetch_add(change, memory_order_relaxed) + change);
+    uncached_allocations_.fetch_add(1, memory_order_relaxed);
+    return;
+  }
+  const std::int64_t live = cache->live.load(memory_order_relaxed) + change;
+  cache->live.store(live, memory_order_relaxed);
+  cache->allocations.store(cache->allocations.load(memory_order_relaxed) + 1, memory_order_relaxed);
+  if (live > cache->high.load(memory_order_relaxed)) cache->high.store(live, memory_order_relaxed);
+  if (live - cache->published.load(memory_order_relaxed) > kUnpublished) try_publish(*cache);
+}
+
+inline void Pool::count_deallocation(ThreadCache* cache, std::size_t bytes) noexcept {
+  const auto change = static_cast<std::int64_t>(bytes);
+  if (cache == nullptr) [[unlikely]] {
+    total_.fetch_sub(change, memory_order_relaxed);
+    return;
+  }
+  const std::int64_t live = cache->live.load(memory_order_relaxed) - change;
+  cache->live.store(live, memory_order_relaxed);
+  if (cache->published.load(memory_order_relaxed) - live > kUnpublished) try_publish(*cache);
+}
+
+/// Inside the cache, so that a fork never copies a share that is half moved. While the cache is
+/// claimed it can wait: the next allocation tries again.
+void Pool::try_publish(ThreadCache& cache) noexcept {
+  if (!cache.try_enter()) return;
+  publish(cache);
+  cache.leave();
+}
+
+void Pool::publish(ThreadCache& cache) noexcept {
+  const std::int64_t live = cache.live.load(memory_order_relaxed);
+  const std::int64_t high = cache.high.load(memory_order_relaxed);
+  const std::int64_t published = cache.published.load(memory_order_relaxed);
+  const std::int64_t before = total_.fetch_add(live - published, memory_order_relaxed);
+  detail::raise_to(peak_, before + high - published);
+  cache.published.store(live, memory_order_relaxed);
+  cache.high.store(live, memory_order_relaxed);
+}
+
+AllocatorStats Pool::stats() const noexcept {
+  AllocatorStats stats;
+  std::lock_guard caches_lock(caches_mutex_);
+  std::int64_t live = total_.load(memory_order_relaxed);
+  std::int64_t high = live;
+  stats.allocations = uncached_allocations_.load(memory_order_relaxed);
+  for (const ThreadCache* cache : caches_) {
+    const std::int64_t published = cache->published.load(memory_order_relaxed);
+    const std::int64_t own = cache->live.load(memory_order_relaxed);
+    live += own - published;
+    high += std::max(own, cache->high.load(memory_order_relaxed)) - published;
+    stats.allocations += cache->allocations.load(memory_order_relaxed);
+  }
+  high = std::max(high, peak_.load(memory_order_relaxed));
+  // Negative only while other threads are between two of these counters.
+  stats.live_bytes = static_cast<std::size_t>(std::max<std::int64_t>(live, 0));
+  stats.peak_bytes = static_cast<std::size_t>(std::max<std::int64_t>(high, 0));
+  stats.reserved_bytes = store_.reserved();
+  stats.system_allocations = store_.system_allocations();
+  return stats;
+}
+
+void Pool::reset_peak() noexcept {
+  std::lock_guard lock(caches_mutex_);
+  peak_.store(0, memory_order_relaxed);
+  for (ThreadCache* cache : caches_) {
+    cache->high.store(cache->live.load(memory_order_relaxed), memory_order_relaxed);
+  }
+}
+
+// Thread caches.
+
+inline ThreadCache* Pool::this_threads_cache() noexcept {
+  return t_recent.pool_id == id_ ? t_recent.cache : find_or_attach();
+}
+
+ThreadCache* Pool::find_or_attach() noexcept {
+  if (t_exiting) return nullptr;
+  auto& entries = t_own_caches.entries;
+  for (const RecentCache& entry : entries) {
+    if (entry.pool_id == id_) {
+      t_recent = entry;
+      return entry.cache;
+    }
+  }
+  try {
+    t_own_caches.forget_dead_pools();
+    entries.reserve(entries.size() + 1);
+    auto cache = std::make_unique<ThreadCache>();
+    {
+      std::lock_guard lock(caches_mutex_);
+      caches_.push_back(cache.get());
+    }
+    entries.push_back({id_, cache.release()});
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // the store serves threads without a cache too
+  }
+  t_recent = entries.back();
+  return t_recent.cache;
+}
+
+void Pool::claim_caches() noexcept {
+  for (ThreadCache* cache : caches_) cache->claimed.store(true, memory_order_seq_cst);
+  AsymmetricBarrier::run();
+  // Either an owner saw the claim, or its entry is visible here and it soon leaves.
+  for (ThreadCache* cache : caches_) {
+    while (cache->busy.load(memory_order_seq_cst)) std::this_thread::yield();
+  }
+}
+
+void Pool::unclaim_caches() noexcept {
+  for (ThreadCache* cache : caches_) cache->claimed.store(false, memory_order_release);
+}
+
+void Pool::detach(ThreadCache& cache) noexcept {
+  drain(cache);
+  publish(cache);
+  uncached_allocations_.fetch_add(cache.allocations.load(memory_order_relaxed),
+                                  memory_order_relaxed);
+  std::erase(caches_, &cache);
+  delete &cache;
+}
+
+void Pool::detach_exiting(ThreadCache& cache) noexcept {
+  std::lock_guard lock(caches_mutex_);
+  detach(cache);
+}
+
+void Pool::drain(ThreadCache& cache) noexcept {
+  for (std::size_t index = 0; index < kCachedClasses; ++index) {
+    if (cache.count[index] == 0) continue;
+    store_.put_back(cache.slot[index].data(), cache.count[index], index);
+    cache.count[index] = 0;
+  }
+  cache.cached_bytes = 0;
+}
+
+void Pool::before_fork() noexcept {
+  caches_mutex_.lock();
+  claim_caches();
+  store_.before_fork();
+}
+
+void Pool::after_fork(bool in_child) noexcept {
+  store_.after_fork();
+  unclaim_caches();
+  if (in_child) {
+    // Only the forking thread lives on; what the others had cached would be lost.
+    for (std::size_t i = caches_.size(); i-- > 0;) {
+      if (caches_[i]->owner != &t_identity) detach(*caches_[i]);
+    }
+  }
+  caches_mutex_.unlock();
+}
+
+// Blocks.
+
+inline void* Pool::allocate(std::size_t bytes) {
+  if (bytes > detail::kMaxRequest) [[unlikely]] {
+    detail::throw_out_of_memory("pool", bytes, stats().live_bytes, "");
+  }
+  const SizeClass size = class_of_request(bytes);
+  ThreadCache* cache = this_threads_cache();
+  void* block = nullptr;
+  if (size.index < kCachedClasses && cache != nullptr && cache->try_enter()) [[likely]] {
+    if (const std::size_t count = cache->count[size.index]; count != 0) {
+      block = cache->slot[size.index][count - 1];
+      cache->count[size.index] = static_cast<std::uint8_t>(count - 1);
+      cache->cached_bytes -= size.bytes;
+    }
+    cache->leave();
+  }
+  if (block == nullptr) block = allocate_slow(cache, bytes, size);
+  count_allocation(cache, bytes);
+  detail::unpoison(block, bytes);
+  return block;
+}
+
+inline void Pool::deallocate(void* block, std::size_t bytes) noexcept {
+  if (block == nullptr) return;
+  const SizeClass size = class_of_request(bytes);
+  detail::poison(block, size.bytes);
+  ThreadCache* cache = this_threads_cache();
+  count_deallocation(cache, bytes);
+  if (size.index < kCachedClasses && cache != nullptr && cache->try_enter()) [[likely]] {
+    const std::size_t count = cache->count[size.index];
+    const bool fits =
+        count < kSlotsOfClass[size.index] && cache->cached_bytes + size.bytes <= kThreadCacheBytes;
+    if (fits) [[likely]] {
+      cache->slot[size.index][count] = block;
+      cache->count[size.index] = static_cast<std::uint8_t>(count + 1);
+      cache->cached_bytes += size.bytes;
+    }
+    cache->leave();
+    if (fits) [[likely]]
+      return;
+  }
+  deallocate_slow(cache, block, size);
+}
+
+void* Pool::allocate_slow(ThreadCache* cache, std::size_t request, SizeClass size) {
+  // Small blocks come in batches; a large one is taken only when it is needed.
+  const bool batched = size.index < detail::kSlabClasses && cache != nullptr;
+  std::array<void*, kSlots / 2> batch;
+  std::size_t taken = 0;
+  try {
+    bool trimmed = false;
+    while ((taken = store_.take(size, batch.data(), batched ? batch.size() : 1)) == 0) {
+      if (store_.grow(size)) continue;
+      if (trimmed) break;
+      trim();
+      trimmed = true;
+    }
+  } catch (const std::bad_alloc&) {
+    taken = 0;
+  }
+  if (taken == 0) {
+    const std::size_t most = limit().load(memory_order_relaxed);
+    detail::throw_out_of_memory(
+        "pool", request, stats().live_bytes,
+        most == 0 ? std::string() : "its limit is " + std::to_string(most) + " bytes");
+  }
+  void* block = batch[--taken];
+  if (taken != 0 && cache != nullptr && cache->try_enter()) {
+    auto& count = cache->count[size.index];
+    for (; taken != 0 && count < kSlotsOfClass[size.index]; ++count) {
+      cache->slot[size.index][count] = batch[--taken];
+      cache->cached_bytes += size.bytes;
+    }
+    cache->leave();
+  }
+  if (taken != 0) store_.put_back(batch.data(), taken, size.index);
+  return block;
+}
+
+void Pool::deallocate_slow(ThreadCache* cache, void* block, SizeClass size) noexcept {
+  if (size.index < kCachedClasses && cache != nullptr && cache->try_enter()) {
+    if (cache->cached_bytes + size.bytes > kThreadCacheBytes) {
+      drain(*cache);
+    } else {
+      // The older half goes: what was freed last is still in the processor's caches.
+      auto& slots = cache->slot[size.index];
+      const std::size_t count = cache->count[size.index];
+      const std::size_t half = count / 2;
+      store_.put_back(slots.data(), half, size.index);
+      std::copy(slots.begin() + static_cast<std::ptrdiff_t>(half),
+                slots.begin() + static_cast<std::ptrdiff_t>(count), slots.begin());
+      cache->count[size.index] = static_cast<std::uint8_t>(count - half);
+      cache->cached_bytes -= half * size.bytes;
+    }
+    cache->leave();
+  }
+  store_.put_back(&block, 1, size.index);
+}
+
+std::size_t Pool::trim() noexcept {
+  {
+    std::lock_guard lock(caches_mutex_);
+    claim_caches();
+    for (ThreadCache* cache : caches_) drain(*cache);
+    unclaim_caches();
+  }
+  return store_.release_cached();
+}
+
+}  // namespace
+
+struct PoolAllocator::Impl : Pool {
+  using Pool::Pool;
+};
+
+PoolAllocator::PoolAllocator(std::size_t limit) : impl_(std::make_unique<Impl>(limit)) {}
+PoolAllocator::~PoolAllocator() = default;
+
+void* PoolAllocator::allocate(std::size_t bytes) { return impl_->allocate(bytes); }
+void PoolAllocator::deallocate(void* block, std::size_t bytes) noexcept {
+  impl_->deallocate(block, bytes);
+}
+AllocatorStats PoolAllocator::stats() const noexcept { return impl_->stats(); }
+void PoolAllocator::reset_peak() noexcept { impl_->reset_peak(); }
+std::size_t PoolAllocator::trim() noexcept { return impl_->trim(); }
+void PoolAllocator::set_limit(std::size_t bytes) noexcept {
+  impl_->limit().store(bytes, memory_order_relaxed);
+}
+std::size_t PoolAllocator::limit() const noexcept {
+  return impl_->limit().load(memory_order_relaxed);
+}
+
+PoolAllocator& pool_allocator() {
+  static PoolAllocator& instance = *new PoolAllocator;
+  return instance;
+}
+
+}  // namespace baregrad

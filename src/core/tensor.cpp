@@ -1,0 +1,148 @@
+#include "baregrad/tensor.h"
+
+#include <cstring>
+#include <new>
+
+#include "baregrad/error.h"
+#include "core/checked.h"
+#include "core/message.h"
+
+namespace baregrad {
+
+namespace {
+
+/// Least and greatest element offset a layout touches, relative to its own offset.
+struct Reach {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+};
+
+Reach reach_of(const Dims& shape, const Dims& strides, const char* who) {
+  Reach reach;
+  for (int i = 0; i < shape.size(); ++i) {
+    const std::int64_t span = checked_mul(strides[i], shape[i] - 1, who);
+    auto& end = span < 0 ? reach.low : reach.high;
+    end = checked_add(end, span, who);
+  }
+  return reach;
+}
+
+void check_same_length(const Dims& shape, const Dims& strides, const char* who) {
+  if (shape.size() != strides.size()) {
+    throw ShapeError(message(who, ": shape ", to_string(shape), " and strides ",
+                             to_string(strides), " differ in length"));
+  }
+}
+
+}  // namespace
+
+TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype, const Layout& layout) noexcept
+    : dtype_(dtype),
+      contiguous_(layout.is_contiguous()),
+      numel_(layout.numel()),
+      data_(static_cast<char*>(storage->data()) +
+            layout.offset * static_cast<std::int64_t>(itemsize(dtype))),
+      storage_(std::move(storage)),
+      layout_(layout) {}
+
+Tensor Tensor::make(Ref<Storage> storage, DType dtype, const Layout& layout) {
+  auto* impl = new (std::nothrow) TensorImpl(std::move(storage), dtype, layout);
+  if (impl == nullptr) {
+    throw OutOfMemory("tensor: no memory for the bookkeeping of a tensor", sizeof(TensorImpl),
+                      current_allocator().stats().live_bytes);
+  }
+  return Tensor(Ref<TensorImpl>::adopt(impl));
+}
+
+Tensor Tensor::view_of(Ref<Storage> storage, DType dtype, const Layout& layout, const char* who) {
+  check_same_length(layout.shape, layout.strides, who);
+  const std::int64_t room = static_cast<std::int64_t>(storage->bytes() / itemsize(dtype));
+  Layout checked = layout;
+  if (checked_numel(layout.shape, dtype, who) == 0) {
+    // Nothing is reachable; keep the offset where a pointer may point.
+    if (checked.offset < 0 || checked.offset > room) checked.offset = 0;
+    return make(std::move(storage), dtype, checked);
+  }
+  const Reach reach = reach_of(layout.shape, layout.strides, who);
+  const std::int64_t first = checked_add(layout.offset, reach.low, who);
+  const std::int64_t last = checked_add(layout.offset, reach.high, who);
+  if (first < 0 || last >= room) {
+    throw ShapeError(message(who, ": shape ", to_string(layout.shape), " with strides ",
+                             to_string(layout.strides), " and offset ", layout.offset,
+                             " reaches elements ", first, " to ", last, " of a storage of ", room));
+  }
+  return make(std::move(storage), dtype, checked);
+}
+
+Tensor Tensor::allocate(const Dims& shape, DType dtype, const char* who) {
+  const std::int64_t numel = checked_numel(shape, dtype, who);
+  return make(Storage::allocate(checked_bytes(numel, dtype)), dtype, Layout::contiguous(shape));
+}
+
+Tensor Tensor::from_blob(void* data, const Dims& shape, DType dtype,
+                         std::function<void(void*)> deleter) {
+  checked_numel(shape, dtype, "from_blob");
+  return from_blob(data, shape, contiguous_strides(shape), dtype, std::move(deleter));
+}
+
+Tensor Tensor::from_blob(void* data, const Dims& shape, const Dims& strides, DType dtype,
+                         std::function<void(void*)> deleter) {
+  constexpr const char* kWho = "from_blob";
+  check_same_length(shape, strides, kWho);
+  const std::int64_t numel = checked_numel(shape, dtype, kWho);
+  if (numel > 0 && data == nullptr) {
+    throw ValueError(message(kWho, ": null pointer for shape ", to_string(shape)));
+  }
+  const auto width = static_cast<std::int64_t>(itemsize(dtype));
+  Reach reach{0, -1};
+  if (numel > 0) reach = reach_of(shape, strides, kWho);
+  const std::int64_t low = checked_mul(reach.low, width, kWho);
+  const std::int64_t count = checked_add(checked_add(reach.high, checked_mul(reach.low, -1, kWho), kWho), 1, kWho);
+  const std::int64_t bytes = checked_mul(count, width, kWho);
+  std::function<void(void*)> release;
+  if (deleter) release = [data, deleter = std::move(deleter)](void*) { deleter(data); };
+  Ref<Storage> storage = Storage::borrow(static_cast<char*>(data) + low,
+                                         static_cast<std::size_t>(bytes), std::move(release));
+  return make(std::move(storage), dtype, {shape, strides, -reach.low});
+}
+
+Tensor Tensor::copy_of(const void* values, std::int64_t count, const Dims& shape, DType dtype) {
+  if (checked_numel(shape, dtype, "Tensor::of") != count) {
+    throw ShapeError(
+        message("Tensor::of: ", count, " values do not fill shape ", to_string(shape)));
+  }
+  Tensor out = allocate(shape, dtype, "Tensor::of");
+  if (count > 0) std::memcpy(out.data_ptr(), values, out.nbytes());
+  return out;
+}
+
+Tensor Tensor::scalar(const Scalar& value, std::optional<DType> dtype) {
+  char element[8];
+  const DType type = dtype.value_or(default_dtype(value));
+  store_scalar(value, type, element, "scalar");
+  Tensor out = allocate({}, type, "scalar");
+  std::memcpy(out.data_ptr(), element, itemsize(type));
+  return out;
+}
+
+std::int64_t Tensor::size(std::int64_t axis) const {
+  return shape()[normalize_axis(axis, ndim(), "size")];
+}
+
+Scalar Tensor::item() const {
+  if (!defined() || numel() != 1) {
+    throw ShapeError(message("item: ", describe(*this), " does not hold exactly one element"));
+  }
+  return load_scalar(data_ptr(), dtype());
+}
+
+void Tensor::throw_dtype_mismatch(DType asked) const {
+  throw DTypeError(message("data: asked for ", name(asked), " of a tensor ", describe(*this)));
+}
+
+std::string describe(const Tensor& tensor) {
+  if (!tensor.defined()) return "undefined";
+  return std::string(name(tensor.dtype())) + to_string(tensor.shape());
+}
+
+}  // namespace baregrad

@@ -1,0 +1,20 @@
+// The kernel files of one instruction set; register.cpp calls each of these once.
+#pragma once
+
+#include <hwy/highway.h>
+
+#include "kernels/abi.h"
+
+namespace baregrad::kernels::HWY_NAMESPACE {
+
+void register_unary_float(KernelTable& table);
+void register_unary_numeric(KernelTable& table);
+void register_predicates(KernelTable& table);
+void register_binary(KernelTable& table);
+void register_comparisons(KernelTable& table);
+void register_ternary(KernelTable& table);
+void register_casts(KernelTable& table);
+void register_reductions(KernelTable& table);
+void register_rows(KernelTable& table);
+
+}  // namespace baregrad::kernels::HWY_NAMESPACE

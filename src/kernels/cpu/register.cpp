@@ -1,0 +1,20 @@
+// Everything this instruction set computes, put into the table.
+#include "kernels/cpu/register.h"
+
+#include "kernels/cpu/families.h"
+
+namespace baregrad::kernels::HWY_NAMESPACE {
+
+void register_kernels(KernelTable& table) {
+  register_unary_float(table);
+  register_unary_numeric(table);
+  register_predicates(table);
+  register_binary(table);
+  register_comparisons(table);
+  register_ternary(table);
+  register_casts(table);
+  register_reductions(table);
+  register_rows(table);
+}
+
+}  // namespace baregrad::kernels::HWY_NAMESPACE

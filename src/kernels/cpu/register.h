@@ -1,0 +1,12 @@
+// What each ISA's object library offers: one function that overrides table entries.
+#pragma once
+
+#include "kernels/abi.h"
+
+// The namespaces are Highway's HWY_NAMESPACE for the static target each library is compiled for.
+namespace baregrad::kernels {
+namespace N_SCALAR { void register_kernels(KernelTable& table); }
+namespace N_SSE4 { void register_kernels(KernelTable& table); }
+namespace N_AVX2 { void register_kernels(KernelTable& table); }
+namespace N_AVX3 { void register_kernels(KernelTable& table); }
+}  // namespace baregrad::kernels

@@ -1,0 +1,29 @@
+// The elementwise walker: splits an iteration into tiles that kernels can run on.
+#pragma once
+
+#include <span>
+
+#include "kernels/abi.h"
+
+namespace baregrad::kernels {
+
+struct ElementwiseCall {
+  OpId op;
+  DType compute;             ///< the type the kernel runs in
+  std::span<const View> in;  ///< broadcast to out's shape: stride 0 where repeated
+  View out;
+  const double* params = nullptr;
+};
+
+/// Runs the op over any layout and dtype. An input may be exactly the output; other overlap is the
+/// caller's to exclude.
+void elementwise(const ElementwiseCall& call);
+
+/// out = in, converted; any layouts, same shape.
+void copy(const View& in, const View& out);
+
+/// What the kernel of `op` reads as its input k, and writes, when it computes in `compute`.
+DType kernel_input_dtype(OpId op, int k, DType compute) noexcept;
+DType kernel_output_dtype(OpId op, DType compute) noexcept;
+
+}  // namespace baregrad::kernels

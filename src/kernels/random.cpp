@@ -1,0 +1,318 @@
+// Kernels of the random ops. Element i is computed from (seed, position, i) alone: tiles, chunks
+// and threads only decide who computes it.
+#include "kernels/random.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "core/philox.h"
+#include "core/visit.h"
+#include "kernels/irregular.h"
+#include "parallel/parallel_for.h"
+
+namespace baregrad::kernels {
+
+namespace {
+
+// Elements of one parallel chunk: a multiple of every tile, so that tiles start on whole blocks.
+constexpr std::int64_t kGrain = 16384;
+// Random blocks computed at a time: 1 KB, which stays in L1 beside what is made of it.
+constexpr std::int64_t kTileBlocks = 64;
+
+std::int64_t numel_of(const View& view) {
+  std::int64_t n = 1;
+  for (int i = 0; i < view.ndim; ++i) n *= view.shape[i];
+  return n;
+}
+
+Generator::State state_of(const Attrs& attrs) {
+  return {static_cast<std::uint64_t>(attrs.ints[0]), static_cast<std::uint64_t>(attrs.ints[1])};
+}
+
+std::uint64_t word64(const std::uint32_t* words, std::int64_t i) {
+  return words[2 * i] | std::uint64_t{words[2 * i + 1]} << 32;
+}
+
+/// body(first, count, words) for tiles of 0..n-1; block b of the sequence serves the elements
+/// b * kPerBlock and on, and `words` starts with the block of element `first`.
+template <std::int64_t kPerBlock, class Body>
+void for_tiles(const Attrs& attrs, std::int64_t n, Body body) {
+  const Generator::State state = state_of(attrs);
+  parallel::parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    alignas(64) std::uint32_t words[4 * kTileBlocks];
+    for (std::int64_t first = begin; first < end; first += kTileBlocks * kPerBlock) {
+      const std::int64_t count = std::min(kTileBlocks * kPerBlock, end - first);
+      const auto block = static_cast<std::uint64_t>(first / kPerBlock);
+      philox_blocks(state, block, (count + kPerBlock - 1) / kPerBlock, words);
+      body(first, count, words);
+    }
+  });
+}
+
+template <class T>
+constexpr std::int64_t kPerBlock = elements_per_block(OpId::random_uniform, dtype_of<T>);
+
+/// k * 2^-24, or k * 2^-53 for doubles: every value of [0, 1) with that spacing equally likely.
+template <class T>
+double unit(const std::uint32_t* words, std::int64_t i) {
+  if constexpr (std::is_same_v<T, double>) {
+    return static_cast<double>(word64(words, i) >> 11) * 0x1p-53;
+  } else {
+    return static_cast<double>(words[i] >> 8) * 0x1p-24;
+  }
+}
+
+template <std::size_t kBytes>
+struct BitsOf;
+template <>
+struct BitsOf<2> {
+  using type = std::uint16_t;
+};
+template <>
+struct BitsOf<4> {
+  using type = std::uint32_t;
+};
+template <>
+struct BitsOf<8> {
+  using type = std::uint64_t;
+};
+
+/// The next value below a finite one.
+template <class T>
+T below(T value) {
+  using U = typename BitsOf<sizeof(T)>::type;
+  constexpr U kSign = static_cast<U>(U{1} << (8 * sizeof(T) - 1));
+  const U bits = std::bit_cast<U>(value);
+  if (static_cast<U>(bits & ~kSign) == 0) return std::bit_cast<T>(static_cast<U>(kSign | 1));
+  return std::bit_cast<T>(static_cast<U>((bits & kSign) != 0 ? bits + 1 : bits - 1));
+}
+
+/// Rounded towards minus infinity.
+template <class T>
+T round_down(double value) {
+  const T nearest = static_cast<T>(value);
+  return static_cast<double>(nearest) > value ? below(nearest) : nearest;
+}
+
+template <class T>
+void uniform(const Attrs& attrs, T* out, std::int64_t n) {
+  const double low = attrs.params[0];
+  const double high = attrs.params[1];
+  // The least and the greatest value of T inside [low, high). Where there is none (the bounds are
+  // equal, or lie between two neighbours), everything becomes the value nearest to low.
+  const double least = -static_cast<double>(round_down<T>(-low));
+  const T top = round_down<T>(high);
+  const double greatest = static_cast<double>(static_cast<double>(top) < high ? top : below(top));
+  if (least > greatest) {
+    std::fill_n(out, n, static_cast<T>(low));
+    return;
+  }
+  const double span = high - low;
+  const bool wide = !std::isfinite(span);
+  for_tiles<kPerBlock<T>>(attrs, n, [&](std::int64_t first, std::int64_t count, const auto* words) {
+    T* tile = out + first;
+    if (std::is_same_v<T, float> && low == 0 && high == 1) {
+      for (std::int64_t i = 0; i < count; ++i) tile[i] = static_cast<T>(unit<T>(words, i));
+      return;
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double u = unit<T>(words, i);
+      const double value = wide ? low * (1 - u) + high * u : low + u * span;
+      // Values of T stay themselves when rounded again.
+      tile[i] = round_down<T>(std::clamp(value, least, greatest));
+    }
+  });
+}
+
+// ---- Normal: Box-Muller in double
+// ------------------------------------------------------------------ The functions below are our
+// own so that a seed gives the same bits with every C library.
+
+/// Natural logarithm of a normal double in (0, 1].
+double log_unit(double u) {
+  // u = 2^e * m with m in [sqrt(1/2), sqrt(2)): near 1 the exponent is 0 and nothing cancels.
+  constexpr std::uint64_t kSqrtHalf = 0x3FE6A09E667F3BCDULL;
+  const std::uint64_t shifted = std::bit_cast<std::uint64_t>(u) - kSqrtHalf;
+  const auto e = static_cast<std::int32_t>(static_cast<std::int64_t>(shifted) >> 52);
+  const double m = std::bit_cast<double>((shifted & 0xFFFFFFFFFFFFFULL) + kSqrtHalf);
+  // log(m) = 2 artanh(s), whose series in s^2 < 0.03 needs ten terms.
+  const double s = (m - 1) / (m + 1);
+  const double z = s * s;
+  double series = 1.0 / 21;
+  series = series * z + 1.0 / 19;
+  series = series * z + 1.0 / 17;
+  series = series * z + 1.0 / 15;
+  series = series * z + 1.0 / 13;
+  series = series * z + 1.0 / 11;
+  series = series * z + 1.0 / 9;
+  series = series * z + 1.0 / 7;
+  series = series * z + 1.0 / 5;
+  series = series * z + 1.0 / 3;
+  series = series * z + 1.0;
+  return e * 0.693147180559945309417 + 2 * s * series;
+}
+
+struct Point {
+  double x;
+  double y;
+};
+
+/// Cosine and sine of t turns, t in [0, 1).
+Point on_circle(double t) {
+  const auto quarter = static_cast<std::int32_t>(t * 4 + 0.5);
+  const double a = (t - quarter * 0.25) * 6.28318530717958647693;  // at most an eighth of a turn
+  const double z = a * a;
+  double sine = -1.0 / 1307674368000.0;
+  sine = sine * z + 1.0 / 6227020800.0;
+  sine = sine * z - 1.0 / 39916800.0;
+  sine = sine * z + 1.0 / 362880.0;
+  sine = sine * z - 1.0 / 5040.0;
+  sine = sine * z + 1.0 / 120.0;
+  sine = sine * z - 1.0 / 6.0;
+  sine = a + a * z * sine;
+  double cosine = 1.0 / 20922789888000.0;
+  cosine = cosine * z - 1.0 / 87178291200.0;
+  cosine = cosine * z + 1.0 / 479001600.0;
+  cosine = cosine * z - 1.0 / 3628800.0;
+  cosine = cosine * z + 1.0 / 40320.0;
+  cosine = cosine * z - 1.0 / 720.0;
+  cosine = cosine * z + 1.0 / 24.0;
+  cosine = 1 - (0.5 * z - z * z * cosine);
+  const double x = (quarter & 1) != 0 ? -sine : cosine;
+  const double y = (quarter & 1) != 0 ? cosine : sine;
+  return (quarter & 2) != 0 ? Point{-x, -y} : Point{x, y};
+}
+
+/// Pair i of a tile. The radius takes its logarithm of (0, 1] in steps of 2^-32 or 2^-53, so tails
+/// reach 6.6 deviations, 8.5 for doubles, and are never infinite.
+template <class T>
+Point normal_pair(const std::uint32_t* words, std::int64_t i) {
+  double u = 0;
+  double t = 0;
+  if constexpr (std::is_same_v<T, double>) {
+    u = static_cast<double>((word64(words, 2 * i) >> 11) + 1) * 0x1p-53;
+    t = static_cast<double>(word64(words, 2 * i + 1) >> 11) * 0x1p-53;
+  } else {
+    u = (static_cast<double>(words[2 * i]) + 1) * 0x1p-32;
+    t = static_cast<double>(words[2 * i + 1]) * 0x1p-32;
+  }
+  const double radius = std::sqrt(-2 * log_unit(u));
+  const Point p = on_circle(t);
+  return {radius * p.x, radius * p.y};
+}
+
+template <class T>
+void normal(const Attrs& attrs, T* out, std::int64_t n) {
+  const double mean = attrs.params[0];
+  const double deviation = attrs.params[1];
+  const double most = greatest_finite(dtype_of<T>);
+  const auto place = [=](double z) {
+    return static_cast<T>(std::clamp(mean + deviation * z, -most, most));
+  };
+  for_tiles<kPerBlock<T>>(attrs, n, [&](std::int64_t first, std::int64_t count, const auto* words) {
+    T* tile = out + first;
+    for (std::int64_t pair = 0; pair < count / 2; ++pair) {
+      const Point z = normal_pair<T>(words, pair);
+      tile[2 * pair] = place(z.x);
+      tile[2 * pair + 1] = place(z.y);
+    }
+    if (count % 2 != 0) tile[count - 1] = place(normal_pair<T>(words, count / 2).x);
+  });
+}
+
+/// An integer below `range` from 64 random bits: the upper half of their product. Some values come
+/// up more often than others by at most range / 2^64 of their share, which no test can see.
+std::uint64_t below_range(std::uint64_t bits, std::uint64_t range) {
+  __extension__ using UInt128 = unsigned __int128;
+  return static_cast<std::uint64_t>(UInt128{bits} * range >> 64);
+}
+
+/// Calls f for the four float types.
+template <class F>
+void visit_float(DType dtype, F f) {
+  visit_dtype(dtype, [&]<class T>(TypeTag<T> tag) {
+    if constexpr (!std::is_integral_v<T>) f(tag);
+  });
+}
+
+}  // namespace
+
+void random_uniform_kernel(const IrregularCall& call) {
+  const View& out = call.out[0];
+  visit_float(out.dtype, [&]<class T>(TypeTag<T>) {
+    uniform(call.attrs, static_cast<T*>(out.data), numel_of(out));
+  });
+}
+
+void random_normal_kernel(const IrregularCall& call) {
+  const View& out = call.out[0];
+  visit_float(out.dtype, [&]<class T>(TypeTag<T>) {
+    normal(call.attrs, static_cast<T*>(out.data), numel_of(out));
+  });
+}
+
+void random_int_kernel(const IrregularCall& call) {
+  const View& out = call.out[0];
+  const auto low = static_cast<std::uint64_t>(call.attrs.ints[2]);
+  const std::uint64_t range = static_cast<std::uint64_t>(call.attrs.ints[3]) - low;
+  visit_dtype(out.dtype, [&]<class T>(TypeTag<T>) {
+    T* data = static_cast<T*>(out.data);
+    for_tiles<elements_per_block(OpId::random_int, DType::Int64)>(
+        call.attrs, numel_of(out), [&](std::int64_t first, std::int64_t count, const auto* words) {
+          for (std::int64_t i = 0; i < count; ++i) {
+            const std::uint64_t value = low + below_range(word64(words, i), range);
+            data[first + i] = static_cast<T>(static_cast<std::int64_t>(value));
+          }
+        });
+  });
+}
+
+/// Fisher-Yates, one swap after the other.
+void random_perm_kernel(const IrregularCall& call) {
+  const View& out = call.out[0];
+  const std::int64_t n = out.shape[0];
+  visit_dtype(out.dtype, [&]<class T>(TypeTag<T>) {
+    T* data = static_cast<T*>(out.data);
+    for (std::int64_t i = 0; i < n; ++i) data[i] = static_cast<T>(i);
+    const Generator::State state = state_of(call.attrs);
+    std::uint32_t words[4 * kTileBlocks];
+    for (std::int64_t first = 0; first < n; first += 2 * kTileBlocks) {
+      const std::int64_t count = std::min(2 * kTileBlocks, n - first);
+      philox_blocks(state, static_cast<std::uint64_t>(first / 2), (count + 1) / 2, words);
+      for (std::int64_t k = 0; k < count; ++k) {
+        const std::int64_t i = first + k;
+        const std::uint64_t step = below_range(word64(words, k), static_cast<std::uint64_t>(n - i));
+        std::swap(data[i], data[i + static_cast<std::int64_t>(step)]);
+      }
+    }
+  });
+}
+
+void bernoulli_kernel(const IrregularCall& call) {
+  const View& out = call.out[0];
+  visit_dtype(out.dtype, [&]<class T>(TypeTag<T>) {
+    T* data = static_cast<T*>(out.data);
+    const T* given = call.in.empty() ? nullptr : static_cast<const T*>(call.in[0].data);
+    const double fixed = call.attrs.params[0];
+    for_tiles<kPerBlock<T>>(
+        call.attrs, numel_of(out), [&](std::int64_t first, std::int64_t count, const auto* words) {
+          for (std::int64_t i = 0; i < count; ++i) {
+            const double p = given != nullptr ? static_cast<double>(given[first + i]) : fixed;
+            // Half a step up, so that the probability is p rounded to the nearest step; the sum is
+            // exact, 0 never and 1 always succeeds.
+            bool one = false;
+            if constexpr (std::is_same_v<T, double>) {
+              one = static_cast<double>(word64(words, i) >> 12) + 0.5 < p * 0x1p52;
+            } else {
+              one = static_cast<double>(words[i]) + 0.5 < p * 0x1p32;
+            }
+            data[first + i] = static_cast<T>(one ? 1 : 0);
+          }
+        });
+  });
+}
+
+}  // namespace baregrad::kernels

@@ -1,0 +1,12 @@
+// Every reference kernel, put into the table.
+#include "kernels/reference/reference.h"
+
+namespace baregrad::kernels {
+
+void register_reference(KernelTable& table) {
+  reference::register_elementwise(table);
+  reference::register_casts(table);
+  register_reference_reductions(table);
+}
+
+}  // namespace baregrad::kernels

@@ -1,0 +1,18 @@
+// The plain, slow kernels: what every other kernel is tested against.
+#pragma once
+
+#include "kernels/abi.h"
+
+namespace baregrad::kernels {
+
+/// Fills every entry that has a reference kernel.
+void register_reference(KernelTable& table);
+
+// Its parts.
+void register_reference_reductions(KernelTable& table);
+namespace reference {
+void register_elementwise(KernelTable& table);
+void register_casts(KernelTable& table);
+}  // namespace reference
+
+}  // namespace baregrad::kernels

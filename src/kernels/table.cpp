@@ -1,0 +1,178 @@
+// Kernel tables: one per instruction set, built when first asked for and never destroyed.
+#include "kernels/table.h"
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "baregrad/error.h"
+#include "core/message.h"
+#include "kernels/cpu/register.h"
+#include "kernels/irregular.h"
+#include "kernels/reference/reference.h"
+
+namespace baregrad::kernels {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kNames = {"reference", "scalar", "sse4", "avx2",
+                                                    "avx512"};
+
+struct Entry {
+  KernelTable table;
+  Isa isa;
+};
+
+// The features of cmake/isa.cmake's flags. The compiler's own check asks the operating system too
+// whether it saves the wide registers.
+bool cpu_has(Isa isa) {
+  switch (isa) {
+    case Isa::Reference:
+    case Isa::Scalar: return true;
+    case Isa::Sse4:
+      return __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") &&
+             __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
+             __builtin_cpu_supports("aes") && __builtin_cpu_supports("popcnt");
+    case Isa::Avx2:
+      return cpu_has(Isa::Sse4) && __builtin_cpu_supports("avx") &&
+             __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+             __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
+             __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
+    case Isa::Avx512:
+      return cpu_has(Isa::Avx2) && __builtin_cpu_supports("avx512f") &&
+             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  }
+  return false;
+}
+
+Entry* build(Isa isa) {
+  auto* entry = new Entry{.table = {}, .isa = isa};
+  register_reference(entry->table);
+  register_irregular(entry->table);
+  switch (isa) {
+    case Isa::Reference: break;
+    case Isa::Scalar: N_SCALAR::register_kernels(entry->table); break;
+    case Isa::Sse4: N_SSE4::register_kernels(entry->table); break;
+    case Isa::Avx2: N_AVX2::register_kernels(entry->table); break;
+    case Isa::Avx512: N_AVX3::register_kernels(entry->table); break;
+  }
+  return entry;
+}
+
+template <Isa kIsa>
+const Entry& built() {
+  static const Entry& entry = *build(kIsa);
+  return entry;
+}
+
+const Entry& entry_of(Isa isa) {
+  switch (isa) {
+    case Isa::Reference: break;
+    case Isa::Scalar: return built<Isa::Scalar>();
+    case Isa::Sse4: return built<Isa::Sse4>();
+    case Isa::Avx2: return built<Isa::Avx2>();
+    case Isa::Avx512: return built<Isa::Avx512>();
+  }
+  return built<Isa::Reference>();
+}
+
+std::string choices() {
+  std::string all;
+  for (const auto& name : kNames) all += (all.empty() ? "" : ", ") + std::string(name);
+  std::string here;
+  for (const Isa isa : available_isas()) here += ", " + std::string(isa_name(isa));
+  return message("choices are ", all, "; this machine can run reference", here);
+}
+
+std::optional<Isa> find_isa(std::string_view name) {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<Isa>(i);
+  }
+  return std::nullopt;
+}
+
+std::string unknown(std::string_view name) {
+  return message("unknown instruction set '", name, "'; ", choices());
+}
+
+std::string not_here(Isa isa) {
+  return message("this machine cannot run '", isa_name(isa), "'; ", choices());
+}
+
+/// What the process starts with: BAREGRAD_ISA if set, else the best. A value that cannot be had
+/// leaves the best, and the error for those who may throw it.
+struct Start {
+  const Entry* entry;
+  std::string problem;
+};
+
+Start* find_start() {
+  const Entry& best = entry_of(available_isas().back());
+  const char* wanted = std::getenv("BAREGRAD_ISA");
+  if (wanted == nullptr || *wanted == '\0') return new Start{&best, {}};
+  const std::optional<Isa> isa = find_isa(wanted);
+  if (!isa) return new Start{&best, message("BAREGRAD_ISA: ", unknown(wanted))};
+  if (!cpu_has(*isa)) return new Start{&best, message("BAREGRAD_ISA: ", not_here(*isa))};
+  return new Start{&entry_of(*isa), {}};
+}
+
+const Start& start() {
+  static const Start& found = *find_start();
+  return found;
+}
+
+// Null until the first op, or the first switch.
+std::atomic<const Entry*> active{nullptr};
+
+}  // namespace
+
+std::string_view isa_name(Isa isa) noexcept { return kNames[static_cast<std::size_t>(isa)]; }
+
+const std::vector<Isa>& available_isas() {
+  static const auto& isas = *[] {
+    auto* found = new std::vector<Isa>;
+    for (const Isa isa : {Isa::Scalar, Isa::Sse4, Isa::Avx2, Isa::Avx512}) {
+      if (cpu_has(isa)) found->push_back(isa);
+    }
+    return found;
+  }();
+  return isas;
+}
+
+Isa active_isa() {
+  if (const Entry* entry = active.load(std::memory_order_acquire)) return entry->isa;
+  if (!start().problem.empty()) throw ValueError(start().problem);
+  return start().entry->isa;
+}
+
+void set_active_isa(Isa isa) {
+  if (!cpu_has(isa)) throw ValueError(message("set_active_isa: ", not_here(isa)));
+  active.store(&entry_of(isa), std::memory_order_release);
+}
+
+Isa isa_from_name(std::string_view name) {
+  const std::optional<Isa> isa = find_isa(name);
+  if (!isa) throw ValueError(message("isa_from_name: ", unknown(name)));
+  return *isa;
+}
+
+const KernelTable& table(Isa isa) {
+  // Even filling a table runs code of its instruction set.
+  if (!cpu_has(isa)) throw ValueError(message("table: ", not_here(isa)));
+  return entry_of(isa).table;
+}
+
+const KernelTable& active_table() noexcept {
+  const Entry* entry = active.load(std::memory_order_acquire);
+  if (entry == nullptr) [[unlikely]] {
+    entry = start().entry;
+    const Entry* none = nullptr;
+    if (start().problem.empty()) active.compare_exchange_strong(none, entry);
+  }
+  return entry->table;
+}
+
+}  // namespace baregrad::kernels

@@ -1,0 +1,182 @@
+// Ops made only of other ops: no kernel, no gradient rule.
+#include <algorithm>
+
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "core/checked.h"
+#include "core/message.h"
+#include "ops/dispatch.h"
+#include "ops/infer.h"
+#include "ops/positions.h"
+
+namespace baregrad {
+
+namespace {
+
+/// Product of shape[begin..end). The shape passed checked_numel; a zero makes the product zero.
+std::int64_t product(const Dims& shape, int begin, int end) {
+  std::int64_t n = 1;
+  for (int i = begin; i < end; ++i) n *= shape[i];
+  return n;
+}
+
+void check_mask(const Tensor& x, const Tensor& mask, const char* who) {
+  require_defined(x, "x", who);
+  require_defined(mask, "the mask", who);
+  if (!is_bool(mask.dtype())) {
+    throw DTypeError(message(who, ": the mask must be bool, not ", describe(mask)));
+  }
+}
+
+}  // namespace
+
+Tensor stack(const std::vector<Tensor>& tensors, std::int64_t axis) {
+  if (tensors.empty()) throw ValueError("stack: needs at least one tensor");
+  std::vector<Tensor> raised;
+  raised.reserve(tensors.size());
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    const Tensor& t = tensors[k];
+    if (!t.defined()) throw ValueError(message("stack: tensor ", k, " is undefined"));
+    if (!(t.shape() == tensors[0].shape())) {
+      throw ShapeError(message("stack: tensor ", k, " is ", describe(t), " and tensor 0 is ",
+                               describe(tensors[0]), "; all must have one shape"));
+    }
+    if (t.ndim() == kMaxDims) {
+      throw ShapeError(message("stack: ", describe(t), " has ", kMaxDims,
+                               " dimensions already, the most there are"));
+    }
+    raised.push_back(expand_dims(t, {normalize_axis(axis, t.ndim() + 1, "stack")}));
+  }
+  return concat(raised, normalize_axis(axis, raised[0].ndim(), "stack"));
+}
+
+Tensor repeat(const Tensor& x, std::int64_t repeats, std::optional<std::int64_t> axis) {
+  require_defined(x, "x", "repeat");
+  if (!axis) return repeat(reshape(x, {x.numel()}), repeats, 0);
+  const int a = normalize_axis(*axis, x.ndim(), "repeat");
+  if (repeats < 0) throw ValueError(message("repeat: negative count ", repeats));
+  Dims shape = x.shape();
+  shape[a] = checked_mul(shape[a], repeats, "repeat");
+  if (checked_numel(shape, x.dtype(), "repeat") == 0) return empty(shape, x.dtype());
+  if (repeats == 1) return clone(x);
+  const std::int64_t outer = product(x.shape(), 0, a + 1);
+  const std::int64_t inner = product(x.shape(), a + 1, x.ndim());
+  const Tensor once = reshape(x, {outer, 1, inner});
+  return contiguous(reshape(expand(once, {outer, repeats, inner}), shape));
+}
+
+Tensor repeat(const Tensor& x, const Tensor& repeats, std::optional<std::int64_t> axis) {
+  require_defined(x, "x", "repeat");
+  if (!axis) return repeat(reshape(x, {x.numel()}), repeats, 0);
+  const int a = normalize_axis(*axis, x.ndim(), "repeat");
+  const Tensor counts = as_int64(repeats, "the counts", "repeat");
+  if (counts.numel() == 1 && counts.ndim() <= 1) {
+    return repeat(x, counts.item<std::int64_t>(), a);
+  }
+  if (counts.ndim() != 1 || counts.numel() != x.shape()[a]) {
+    throw ShapeError(message("repeat: counts ", describe(repeats), " for axis ", a, " of ",
+                             describe(x), "; needs one count, or one per element"));
+  }
+  std::int64_t total = 0;
+  if (counts.numel() > 0) {
+    const auto least = amin(counts).item<std::int64_t>();
+    if (least < 0) throw ValueError(message("repeat: negative count ", least));
+    // In floating point first: the integer sum could wrap.
+    const auto about = sum(counts, {}, false, DType::Float64).item<double>();
+    if (about > 0x1p62) {
+      throw ShapeError(message("repeat: the counts add up to about ", about));
+    }
+    total = sum(counts).item<std::int64_t>();
+  }
+  // Output j repeats the first element whose running count exceeds j.
+  const Tensor positions = searchsorted(cumulative_sum(counts, 0), arange(total), true);
+  return take(x, positions, a);
+}
+
+Tensor tile(const Tensor& x, const Dims& repetitions) {
+  require_defined(x, "x", "tile");
+  const int ndim = std::max(x.ndim(), repetitions.size());
+  Dims shape(ndim, 1);
+  Dims times(ndim, 1);
+  std::copy(x.shape().begin(), x.shape().end(), shape.end() - x.ndim());
+  std::copy(repetitions.begin(), repetitions.end(), times.end() - repetitions.size());
+  Dims result = shape;
+  for (int i = 0; i < ndim; ++i) {
+    if (times[i] < 0) throw ValueError(message("tile: negative repetition ", times[i]));
+    result[i] = checked_mul(shape[i], times[i], "tile");
+  }
+  if (checked_numel(result, x.dtype(), "tile") == 0) return empty(result, x.dtype());
+  if (result == shape) return clone(reshape(x, shape));
+  // The last axis first: what is copied grows at every step, so all steps together write at most
+  // twice what the last one does, in ever longer runs.
+  Tensor out = x;
+  for (int i = ndim - 1; i >= 0; --i) {
+    if (times[i] == 1) continue;
+    const std::int64_t outer = product(shape, 0, i);
+    const std::int64_t block = product(shape, i, ndim);
+    shape[i] = result[i];
+    const Tensor once = reshape(out, {outer, 1, block});
+    out = contiguous(reshape(expand(once, {outer, times[i], block}), shape));
+  }
+  return out;
+}
+
+Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& indices) {
+  require_defined(x, "x", "index_select");
+  const int a = normalize_axis(axis, x.ndim(), "index_select");
+  const Tensor positions = as_int64(indices, "indices", "index_select");
+  if (positions.ndim() > 1) {
+    throw ShapeError(message("index_select: indices must be 1-d, not ", describe(indices)));
+  }
+  check_positions(positions, {a, x.shape()[a], x.dtype(), x.shape()}, "index_select");
+  return take(x, reshape(positions, {positions.numel()}), a);
+}
+
+Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::int64_t axis) {
+  constexpr const char* kWho = "take_along_axis";
+  require_defined(x, "x", kWho);
+  const int a = normalize_axis(axis, x.ndim(), kWho);
+  const Tensor positions = as_int64(indices, "indices", kWho);
+  Dims common = x.shape();
+  common[a] = 1;
+  Dims others = positions.shape();
+  if (others.size() == common.size()) others[a] = 1;
+  if (others.size() != common.size() || !broadcast_shapes(Dims(common), others, common)) {
+    throw ShapeError(message(kWho, ": indices ", describe(indices), " do not fit ", describe(x),
+                             ": all axes but ", a, " must broadcast"));
+  }
+  check_positions(positions, {a, x.shape()[a], x.dtype(), x.shape()}, kWho);
+  const auto fitted = [&](const Tensor& t) {
+    Dims shape = common;
+    shape[a] = t.shape()[a];
+    return expand(t, shape);
+  };
+  return gather(fitted(x), a, fitted(positions));
+}
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
+  check_mask(x, mask, "masked_fill");
+  const Tensor filling = assigned(value, x, "masked_fill");
+  Dims shape;
+  if (!broadcast_shapes(x.shape(), mask.shape(), shape) ||
+      !broadcast_shapes(Dims(shape), filling.shape(), shape)) {
+    throw ShapeError(message("masked_fill: ", describe(x), ", mask ", describe(mask), " and value ",
+                             describe(filling), " do not broadcast"));
+  }
+  return where(mask, filling, x);
+}
+
+const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, const Operand& value) {
+  check_mask(x, mask, "masked_fill_");
+  const Tensor filling = assigned(value, x, "masked_fill_");
+  Dims shape;
+  if (!broadcast_shapes(x.shape(), mask.shape(), shape) || !(shape == x.shape()) ||
+      !broadcast_shapes(Dims(shape), filling.shape(), shape) || !(shape == x.shape())) {
+    throw ShapeError(message("masked_fill_: mask ", describe(mask), " and value ",
+                             describe(filling), " do not broadcast to ", describe(x)));
+  }
+  run_into(OpId::where, {&mask, &filling, &x}, x);
+  return x;
+}
+
+}  // namespace baregrad

@@ -1,0 +1,299 @@
+#include "ops/dispatch.h"
+
+#include <algorithm>
+#include <array>
+
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "core/checked.h"
+#include "core/message.h"
+#include "kernels/elementwise.h"
+#include "kernels/reduce.h"
+#include "kernels/table.h"
+#include "ops/infer.h"
+#include "ops/irregular.h"
+
+namespace baregrad {
+
+namespace {
+
+using kernels::View;
+
+// Below this many elements a contiguous call goes straight to the kernel: planning and splitting
+// would cost more than the work.
+constexpr std::int64_t kSmall = 8192;
+
+View view_of(const Tensor& t) {
+  return {t.data_ptr(), t.dtype(), t.ndim(), t.shape().data(), t.strides().data()};
+}
+
+void check_defined(const OpCall& call) {
+  for (std::size_t k = 0; k < call.inputs.size(); ++k) {
+    if (!call.inputs[k]->defined()) {
+      throw ValueError(message(op_name(call.op), ": input ", k, " is undefined"));
+    }
+  }
+}
+
+/// Integer division and power are partial functions: looked at before anything is written.
+void check_domain(const OpCall& call, DType compute) {
+  if (!is_integer(compute)) return;
+  const bool division = call.op == OpId::floor_divide || call.op == OpId::remainder;
+  if (!division && call.op != OpId::pow) return;
+  const Tensor& y = *call.inputs[1];
+  if (y.numel() == 0 || (!division && !is_signed_int(y.dtype()))) return;
+  Attrs over_all;
+  over_all.axes = (1U << y.ndim()) - 1U;
+  const OpId reduction = division ? OpId::all : OpId::amin;
+  const Scalar worst = run(reduction, {&y}, over_all).item();
+  if (division && !worst.to_bool()) {
+    throw ValueError(message(op_name(call.op), ": integer division by zero in ",
+                             describe_inputs(call)));
+  }
+  if (!division && worst.to_int64() < 0) {
+    throw ValueError(message(op_name(call.op), ": integers to a negative integer power in ",
+                             describe_inputs(call), "; cast to a float dtype first"));
+  }
+}
+
+/// Strides of `t` seen in the broadcast `shape`: 0 where it is repeated.
+void broadcast_strides(const Tensor& t, const Dims& shape, std::int64_t* out) {
+  const int lead = shape.size() - t.ndim();
+  for (int i = 0; i < shape.size(); ++i) {
+    const bool repeated = i < lead || (t.shape()[i - lead] == 1 && shape[i] != 1);
+    out[i] = repeated ? 0 : t.strides()[i - lead];
+  }
+}
+
+void walk_elementwise(const OpCall& call, DType compute, const Tensor& out) {
+  std::array<View, kernels::kMaxInputs> in;
+  std::array<std::array<std::int64_t, kMaxDims>, kernels::kMaxInputs> strides;
+  const std::size_t count = call.inputs.size();
+  for (std::size_t k = 0; k < count; ++k) {
+    const Tensor& t = *call.inputs[k];
+    broadcast_strides(t, out.shape(), strides[k].data());
+    in[k] = {t.data_ptr(), t.dtype(), out.ndim(), out.shape().data(), strides[k].data()};
+  }
+  kernels::elementwise({call.op, kernels::compute_dtype(compute), {in.data(), count}, view_of(out),
+                        call.attrs.params});
+}
+
+/// Same shape, row-major, aligned and already of the kernel's type on every side: one kernel call.
+bool run_small(const OpCall& call, const Tensor& first, DType compute, const Tensor& out) {
+  if (out.numel() > kSmall || compute != kernels::compute_dtype(compute)) return false;
+  if (out.dtype() != kernels::kernel_output_dtype(call.op, compute)) return false;
+  std::array<const void*, kernels::kMaxInputs> in{};
+  for (std::size_t k = 0; k < call.inputs.size(); ++k) {
+    const Tensor& t = *call.inputs[k];
+    if (t.dtype() != kernels::kernel_input_dtype(call.op, static_cast<int>(k), compute) ||
+        !t.is_contiguous() || !t.is_aligned() ||
+        (&t != &first && !(t.shape() == first.shape()))) {
+      return false;
+    }
+    in[k] = t.data_ptr();
+  }
+  const auto fn = kernels::active_table()
+                      .elementwise[static_cast<int>(call.op)][static_cast<int>(compute)];
+  fn(in.data(), out.data_ptr(), out.numel(), call.attrs.params);
+  return true;
+}
+
+Tensor run_elementwise(const OpCall& call) {
+  const ElementwiseTypes types = infer_elementwise_types(call);
+  check_domain(call, types.compute);
+  const Tensor& first = *call.inputs[0];
+  bool same_shape = true;
+  for (const Tensor* t : call.inputs) same_shape &= t == &first || t->shape() == first.shape();
+  Tensor out = Tensor::allocate(same_shape ? first.shape() : infer_broadcast(call), types.result,
+                                op_name(call.op));
+  if (!same_shape || !run_small(call, first, types.compute, out)) {
+    walk_elementwise(call, types.compute, out);
+  }
+  return out;
+}
+
+Tensor run_reduce(const OpCall& call) {
+  const char* who = op_name(call.op);
+  const ReduceTypes types = infer_reduce_types(call);
+  const Tensor& x = *call.inputs[0];
+  const Tensor input = types.input == x.dtype() ? x : astype(x, types.input);
+  const Dims kept = infer_reduced_shape(x.shape(), call.attrs.axes, true);
+  const bool extreme = call.op == OpId::amax || call.op == OpId::amin;
+  Tensor out = Tensor::allocate(kept, types.result, who);
+  if (extreme && x.numel() == 0 && out.numel() != 0) {
+    throw ValueError(message(who, ": no greatest or least of no elements, ", describe_inputs(call)));
+  }
+  kernels::reduce(call.op, view_of(input), call.attrs.axes, view_of(out), call.attrs.params[0]);
+  if (call.attrs.keepdims || call.attrs.axes == 0) return out;
+  return Tensor::view_of(out.storage(), out.dtype(),
+                         Layout::contiguous(infer_reduced_shape(x.shape(), call.attrs.axes, false)),
+                         who);
+}
+
+/// attrs.axis -1: over the flattened tensor.
+Tensor run_argreduce(const OpCall& call) {
+  const char* who = op_name(call.op);
+  const Tensor& x = *call.inputs[0];
+  const int axis = call.attrs.axis;
+  const std::uint32_t axes = axis < 0 ? (1U << x.ndim()) - 1U : 1U << axis;
+  const Dims shape = infer_reduced_shape(x.shape(), axes, call.attrs.keepdims);
+  Tensor out = Tensor::allocate(shape, DType::Int64, who);
+  if (x.numel() == 0 && out.numel() != 0) {
+    throw ValueError(message(who, ": no position among no elements, ", describe_inputs(call)));
+  }
+  if (out.numel() != 0) kernels::argreduce(call.op, view_of(x), axis, view_of(out));
+  return out;
+}
+
+Tensor run_view(const OpCall& call) {
+  const Tensor& x = *call.inputs[0];
+  return Tensor::view_of(x.storage(), x.dtype(), infer_view(call), op_name(call.op));
+}
+
+/// Row-major and aligned, as kernels that do not walk strides want it.
+Tensor packed(const Tensor& t) {
+  return t.is_contiguous() && t.is_aligned() ? t : clone(t);
+}
+
+void call_irregular(const OpCall& call, std::span<const View> outputs) {
+  std::vector<Tensor> inputs;
+  std::vector<View> in;
+  inputs.reserve(call.inputs.size());
+  in.reserve(call.inputs.size());
+  for (const Tensor* t : call.inputs) {
+    inputs.push_back(irregular_row(call.op).strided_inputs ? *t : packed(*t));
+    in.push_back(view_of(inputs.back()));
+  }
+  kernels::active_table().irregular[static_cast<int>(call.op)]({call.attrs, in, outputs});
+}
+
+std::vector<Tensor> run_irregular(const OpCall& call) {
+  const std::vector<OutputSpec> specs = infer_irregular(call);
+  std::vector<Tensor> outputs;
+  std::vector<View> views;
+  outputs.reserve(specs.size());
+  views.reserve(specs.size());
+  for (const OutputSpec& spec : specs) {
+    outputs.push_back(Tensor::allocate(spec.shape, spec.dtype, op_name(call.op)));
+    views.push_back(view_of(outputs.back()));
+  }
+  call_irregular(call, views);
+  return outputs;
+}
+
+/// Address range a tensor's elements lie in.
+struct Range {
+  const char* low;
+  const char* high;
+};
+Range range_of(const Tensor& t) {
+  const auto width = static_cast<std::int64_t>(itemsize(t.dtype()));
+  Range range{static_cast<const char*>(t.data_ptr()), static_cast<const char*>(t.data_ptr())};
+  for (int i = 0; i < t.ndim(); ++i) {
+    const std::int64_t span = t.strides()[i] * (t.shape()[i] - 1) * width;
+    (span < 0 ? range.low : range.high) += span;
+  }
+  range.high += width;
+  return range;
+}
+
+bool overlaps(const Tensor& a, const Tensor& b) {
+  if (a.numel() == 0 || b.numel() == 0) return false;
+  const Range ra = range_of(a);
+  const Range rb = range_of(b);
+  return ra.low < rb.high && rb.low < ra.high;
+}
+
+bool same_elements(const Tensor& a, const Tensor& b) {
+  return a.data_ptr() == b.data_ptr() && a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         a.strides() == b.strides();
+}
+
+int kind(DType dtype) { return is_bool(dtype) ? 0 : is_integer(dtype) ? 1 : 2; }
+
+void check_writable(const OpCall& call, const Tensor& out) {
+  if (!out.defined()) throw ValueError(message(op_name(call.op), ": the output is undefined"));
+  if (out.layout().may_self_overlap()) {
+    throw ValueError(message(op_name(call.op), ": cannot write into ", describe(out),
+                             " with strides ", to_string(out.strides()),
+                             ", which holds some element more than once; clone it first"));
+  }
+}
+
+}  // namespace
+
+Tensor run(const OpCall& call) {
+  check_defined(call);
+  switch (op_info(call.op).family) {
+    case Family::Unary:
+    case Family::Predicate:
+    case Family::Binary:
+    case Family::Compare:
+    case Family::Ternary: return run_elementwise(call);
+    case Family::Reduce: return run_reduce(call);
+    case Family::ArgReduce: return run_argreduce(call);
+    case Family::View: return run_view(call);
+    case Family::Irregular: break;
+  }
+  return std::move(run_irregular(call)[0]);
+}
+
+std::vector<Tensor> run_many(const OpCall& call) {
+  check_defined(call);
+  return run_irregular(call);
+}
+
+void run_into(const OpCall& call, const Tensor& out) {
+  check_defined(call);
+  check_writable(call, out);
+  // Inputs that share memory with the output without being it would be read after they were
+  // written: they are copied first.
+  std::array<Tensor, kernels::kMaxInputs> copies;
+  std::array<const Tensor*, kernels::kMaxInputs> inputs{};
+  for (std::size_t k = 0; k < call.inputs.size(); ++k) {
+    const Tensor& t = *call.inputs[k];
+    inputs[k] = &t;
+    if (overlaps(t, out) && !same_elements(t, out)) {
+      copies[k] = clone(t);
+      inputs[k] = &copies[k];
+    }
+  }
+  const OpCall safe{call.op, {inputs.data(), call.inputs.size()}, call.attrs};
+  if (op_info(call.op).family == Family::Irregular) {
+    std::array<View, 1> view{view_of(out)};
+    call_irregular(safe, view);
+  } else {
+    const ElementwiseTypes types = infer_elementwise_types(safe);
+    const Dims shape = infer_broadcast(safe);
+    if (!(shape == out.shape())) {
+      throw ShapeError(message(op_name(call.op), ": the result of ", describe_inputs(call),
+                               " has shape ", to_string(shape), " and cannot be written into ",
+                               describe(out)));
+    }
+    if (kind(types.result) > kind(out.dtype())) {
+      throw DTypeError(message(op_name(call.op), ": the result of ", describe_inputs(call), " is ",
+                               name(types.result), " and cannot be written into ", describe(out)));
+    }
+    check_domain(safe, types.compute);
+    walk_elementwise(safe, types.compute, out);
+  }
+  out.storage()->bump_version();
+}
+
+void run_update(const OpCall& call, const Tensor& out) {
+  check_defined(call);
+  check_writable(call, out);
+  std::vector<Tensor> copies;
+  std::vector<const Tensor*> inputs;
+  copies.reserve(call.inputs.size());
+  for (const Tensor* t : call.inputs) {
+    copies.push_back(overlaps(*t, out) ? clone(*t) : *t);
+    inputs.push_back(&copies.back());
+  }
+  infer_irregular({call.op, inputs, call.attrs});
+  std::array<View, 1> view{view_of(out)};
+  call_irregular({call.op, inputs, call.attrs}, view);
+  out.storage()->bump_version();
+}
+
+}  // namespace baregrad

@@ -1,0 +1,49 @@
+// The one dispatch point. Every op of the engine becomes an OpCall and passes through here; nothing
+// else calls a kernel. Eager execution now, the tape and a tracer later, see the same description.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "baregrad/tensor.h"
+#include "ops/attrs.h"
+#include "ops/op_id.h"
+
+namespace baregrad {
+
+struct OpCall {
+  OpId op;
+  std::span<const Tensor* const> inputs;  ///< borrowed for the length of the call
+  Attrs attrs = {};
+};
+
+/// Result of an op with one output.
+Tensor run(const OpCall& call);
+/// Results of an op with several.
+std::vector<Tensor> run_many(const OpCall& call);
+/// Elementwise ops and fills: writes the result into `out`, which keeps its shape and dtype.
+/// Checks everything before the first write; inputs that overlap `out` are read first.
+void run_into(const OpCall& call, const Tensor& out);
+/// Ops that change some elements of `out` and keep the others (index_put): `out` must hold no
+/// element twice; its version is bumped.
+void run_update(const OpCall& call, const Tensor& out);
+
+// Shorthands for the usual numbers of inputs.
+inline Tensor run(OpId op, std::initializer_list<const Tensor*> inputs, const Attrs& attrs = {}) {
+  return run({op, {inputs.begin(), inputs.size()}, attrs});
+}
+inline std::vector<Tensor> run_many(OpId op, std::initializer_list<const Tensor*> inputs,
+                                    const Attrs& attrs = {}) {
+  return run_many({op, {inputs.begin(), inputs.size()}, attrs});
+}
+inline void run_into(OpId op, std::initializer_list<const Tensor*> inputs, const Tensor& out,
+                     const Attrs& attrs = {}) {
+  run_into({op, {inputs.begin(), inputs.size()}, attrs}, out);
+}
+inline void run_update(OpId op, std::initializer_list<const Tensor*> inputs, const Tensor& out,
+                       const Attrs& attrs = {}) {
+  run_update({op, {inputs.begin(), inputs.size()}, attrs}, out);
+}
+
+}  // namespace baregrad

@@ -1,0 +1,153 @@
+// Public elementwise functions: regular ones straight from ops.def, the rest written out.
+#include <cstring>
+
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "core/message.h"
+#include "ops/dispatch.h"
+
+namespace baregrad {
+
+namespace {
+
+/// An operand as a tensor. A number becomes a 0-d tensor of the dtype it takes beside `partner`.
+class Resolved {
+ public:
+  Resolved(const Operand& operand, const Tensor* partner, OpId op) : tensor_(operand.tensor()) {
+    if (tensor_ != nullptr) return;
+    const Scalar& value = operand.scalar();
+    DType dtype = default_dtype(value);
+    if (partner != nullptr && partner->defined()) dtype = weak_dtype(value, partner->dtype());
+    char element[8];
+    store_scalar(value, dtype, element, op_name(op));
+    own_ = Tensor::allocate({}, dtype, op_name(op));
+    std::memcpy(own_.data_ptr(), element, itemsize(dtype));
+    tensor_ = &own_;
+  }
+  Resolved(const Resolved&) = delete;
+  Resolved& operator=(const Resolved&) = delete;
+  const Tensor* get() const noexcept { return tensor_; }
+
+ private:
+  const Tensor* tensor_;
+  Tensor own_;
+};
+
+Tensor binary(OpId op, const Operand& x, const Operand& y) {
+  const Resolved a(x, y.tensor(), op);
+  const Resolved b(y, x.tensor(), op);
+  return run(op, {a.get(), b.get()});
+}
+
+const Tensor& binary_into(OpId op, const Tensor& x, const Operand& y) {
+  const Resolved b(y, &x, op);
+  run_into(op, {&x, b.get()}, x);
+  return x;
+}
+
+Attrs with_params(double first, double second = 0.0) {
+  Attrs attrs;
+  attrs.params[0] = first;
+  attrs.params[1] = second;
+  return attrs;
+}
+
+void check_softplus(double beta) {
+  if (!(beta > 0.0)) throw ValueError(message("softplus: beta must be above 0, not ", beta));
+}
+
+}  // namespace
+
+#define BG_UNARY(name, rule, doc)                                \
+  Tensor name(const Tensor& x) { return run(OpId::name, {&x}); } \
+  const Tensor& name##_(const Tensor& x) {                       \
+    run_into(OpId::name, {&x}, x);                               \
+    return x;                                                    \
+  }
+#define BG_UNARY_PARAM(name, rule, doc)  // written out below
+#define BG_PREDICATE(name, rule, doc) \
+  Tensor name(const Tensor& x) { return run(OpId::name, {&x}); }
+#define BG_BINARY(name, rule, doc)                                                     \
+  Tensor name(const Operand& x, const Operand& y) { return binary(OpId::name, x, y); } \
+  const Tensor& name##_(const Tensor& x, const Operand& y) {                           \
+    return binary_into(OpId::name, x, y);                                              \
+  }
+#define BG_COMPARE(name, rule, doc) \
+  Tensor name(const Operand& x, const Operand& y) { return binary(OpId::name, x, y); }
+#include "ops/ops.def"
+
+Tensor leaky_relu(const Tensor& x, double slope) {
+  return run(OpId::leaky_relu, {&x}, with_params(slope));
+}
+const Tensor& leaky_relu_(const Tensor& x, double slope) {
+  run_into(OpId::leaky_relu, {&x}, x, with_params(slope));
+  return x;
+}
+
+Tensor elu(const Tensor& x, double alpha) { return run(OpId::elu, {&x}, with_params(alpha)); }
+const Tensor& elu_(const Tensor& x, double alpha) {
+  run_into(OpId::elu, {&x}, x, with_params(alpha));
+  return x;
+}
+
+Tensor softplus(const Tensor& x, double beta, double threshold) {
+  check_softplus(beta);
+  return run(OpId::softplus, {&x}, with_params(beta, threshold));
+}
+const Tensor& softplus_(const Tensor& x, double beta, double threshold) {
+  check_softplus(beta);
+  run_into(OpId::softplus, {&x}, x, with_params(beta, threshold));
+  return x;
+}
+
+Tensor where(const Tensor& condition, const Operand& x, const Operand& y) {
+  const Resolved a(x, y.tensor(), OpId::where);
+  const Resolved b(y, x.tensor(), OpId::where);
+  return run(OpId::where, {&condition, a.get(), b.get()});
+}
+
+// A missing bound is no bound, not the greatest number of the dtype: one-sided clips are the
+// maximum or minimum, which pass NaN on just the same.
+Tensor clip(const Tensor& x, std::optional<Operand> low, std::optional<Operand> high) {
+  if (!low && !high) return positive(x);
+  if (!high) return binary(OpId::maximum, x, *low);
+  if (!low) return binary(OpId::minimum, x, *high);
+  const Resolved a(*low, &x, OpId::clip);
+  const Resolved b(*high, &x, OpId::clip);
+  return run(OpId::clip, {&x, a.get(), b.get()});
+}
+const Tensor& clip_(const Tensor& x, std::optional<Operand> low, std::optional<Operand> high) {
+  if (!low && !high) return positive_(x);
+  if (!high) return binary_into(OpId::maximum, x, *low);
+  if (!low) return binary_into(OpId::minimum, x, *high);
+  const Resolved a(*low, &x, OpId::clip);
+  const Resolved b(*high, &x, OpId::clip);
+  run_into(OpId::clip, {&x, a.get(), b.get()}, x);
+  return x;
+}
+
+Tensor lerp(const Tensor& x, const Operand& y, const Operand& weight) {
+  const Resolved b(y, &x, OpId::lerp);
+  const Resolved w(weight, &x, OpId::lerp);
+  return run(OpId::lerp, {&x, b.get(), w.get()});
+}
+const Tensor& lerp_(const Tensor& x, const Operand& y, const Operand& weight) {
+  const Resolved b(y, &x, OpId::lerp);
+  const Resolved w(weight, &x, OpId::lerp);
+  run_into(OpId::lerp, {&x, b.get(), w.get()}, x);
+  return x;
+}
+
+Tensor addcmul(const Tensor& x, const Operand& y, const Operand& z, double value) {
+  const Resolved b(y, &x, OpId::addcmul);
+  const Resolved c(z, &x, OpId::addcmul);
+  return run(OpId::addcmul, {&x, b.get(), c.get()}, with_params(value));
+}
+const Tensor& addcmul_(const Tensor& x, const Operand& y, const Operand& z, double value) {
+  const Resolved b(y, &x, OpId::addcmul);
+  const Resolved c(z, &x, OpId::addcmul);
+  run_into(OpId::addcmul, {&x, b.get(), c.get()}, x, with_params(value));
+  return x;
+}
+
+}  // namespace baregrad

@@ -1,0 +1,147 @@
+// Shapes and dtypes of elementwise ops and reductions.
+#include "ops/infer.h"
+
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "core/checked.h"
+#include "core/message.h"
+
+namespace baregrad {
+
+std::string describe_inputs(const OpCall& call) {
+  std::string out;
+  for (std::size_t k = 0; k < call.inputs.size(); ++k) {
+    if (k != 0) out += k + 1 == call.inputs.size() ? " and " : ", ";
+    out += describe(*call.inputs[k]);
+  }
+  return out;
+}
+
+namespace {
+
+[[noreturn]] void refuse_dtype(const OpCall& call, const char* wanted) {
+  throw DTypeError(
+      message(op_name(call.op), ": takes ", wanted, ", not ", describe_inputs(call)));
+}
+
+DType apply_rule(const OpCall& call, DType common) {
+  switch (op_info(call.op).rule) {
+    case Rule::Numeric:
+      if (is_bool(common)) refuse_dtype(call, "numbers (cast bool with astype)");
+      return common;
+    case Rule::Floating: return is_floating(common) ? common : kDefaultFloat;
+    case Rule::Integer:
+      if (is_floating(common)) refuse_dtype(call, "integers or bool");
+      return common;
+    case Rule::Shift:
+      if (!is_integer(common)) refuse_dtype(call, "integers");
+      return common;
+    case Rule::Any:
+    case Rule::Free: break;
+  }
+  return common;
+}
+
+DType common_dtype(const OpCall& call) {
+  // The condition of `where` takes no part in promotion.
+  const std::size_t first = call.op == OpId::where ? 1 : 0;
+  DType common = call.inputs[first]->dtype();
+  for (std::size_t k = first + 1; k < call.inputs.size(); ++k) {
+    const DType other = call.inputs[k]->dtype();
+    if (other == common) continue;
+    try {
+      common = promote(common, other);
+    } catch (const DTypeError&) {
+      throw DTypeError(message(op_name(call.op), ": no integer dtype holds both ", name(common),
+                               " and ", name(other), " of ", describe_inputs(call),
+                               "; cast one of them with astype"));
+    }
+  }
+  return common;
+}
+
+}  // namespace
+
+ElementwiseTypes infer_elementwise_types(const OpCall& call) {
+  const DType compute = apply_rule(call, common_dtype(call));
+  const Family family = op_info(call.op).family;
+  const bool truth = family == Family::Predicate || family == Family::Compare;
+  return {compute, truth ? DType::Bool : compute};
+}
+
+bool broadcast_shapes(const Dims& a, const Dims& b, Dims& out) noexcept {
+  const Dims& longer = a.size() >= b.size() ? a : b;
+  const Dims& shorter = a.size() >= b.size() ? b : a;
+  Dims result = longer;
+  const int lead = longer.size() - shorter.size();
+  for (int i = 0; i < shorter.size(); ++i) {
+    std::int64_t& size = result[lead + i];
+    if (size == shorter[i] || shorter[i] == 1) continue;
+    if (size != 1) return false;
+    size = shorter[i];
+  }
+  out = result;
+  return true;
+}
+
+Dims infer_broadcast(const OpCall& call) {
+  Dims shape = call.inputs[0]->shape();
+  for (const Tensor* t : call.inputs.subspan(1)) {
+    const Dims before = shape;
+    if (broadcast_shapes(before, t->shape(), shape)) continue;
+    // Axes are matched from the last one; report the first pair that fails, from there.
+    int back = 1;
+    while (before[before.size() - back] == t->shape()[t->ndim() - back] ||
+           before[before.size() - back] == 1 || t->shape()[t->ndim() - back] == 1) {
+      ++back;
+    }
+    throw ShapeError(message(op_name(call.op), ": cannot broadcast ", describe_inputs(call),
+                             ": sizes ", before[before.size() - back], " and ",
+                             t->shape()[t->ndim() - back], " differ at axis ", -back));
+  }
+  return shape;
+}
+
+ReduceTypes infer_reduce_types(const OpCall& call) {
+  const DType x = call.inputs[0]->dtype();
+  switch (call.op) {
+    case OpId::sum:
+    case OpId::prod: return {x, call.attrs.dtype};
+    case OpId::any:
+    case OpId::all: return {x, DType::Bool};
+    case OpId::count_nonzero: return {x, DType::Int64};
+    case OpId::amax:
+    case OpId::amin: return {x, x};
+    default: break;
+  }
+  const DType as = apply_rule(call, x);
+  return {as, as};
+}
+
+Dims infer_reduced_shape(const Dims& shape, std::uint32_t axes, bool keepdims) {
+  Dims out;
+  for (int i = 0; i < shape.size(); ++i) {
+    const bool reduced = (axes >> i & 1U) != 0;
+    if (!reduced) {
+      out.push_back(shape[i]);
+    } else if (keepdims) {
+      out.push_back(1);
+    }
+  }
+  return out;
+}
+
+std::uint32_t axes_mask(const Axes& axes, int ndim, const char* who) {
+  if (axes.all()) return (1U << ndim) - 1U;
+  std::uint32_t mask = 0;
+  for (const std::int64_t given : axes.list()) {
+    const std::uint32_t bit = 1U << normalize_axis(given, ndim, who);
+    if ((mask & bit) != 0) {
+      throw ValueError(message(who, ": axis ", given, " is given twice in ", to_string(axes.list())));
+    }
+    mask |= bit;
+  }
+  return mask;
+}
+
+}  // namespace baregrad

@@ -1,0 +1,167 @@
+// Ops that move elements without looking at them: concat, roll, pad.
+#include <algorithm>
+#include <cstring>
+
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "core/checked.h"
+#include "core/message.h"
+#include "ops/dispatch.h"
+#include "ops/irregular.h"
+#include "ops/positions.h"
+
+namespace baregrad {
+
+namespace {
+
+/// a modulo n, never negative; n > 0.
+std::int64_t wrapped(std::int64_t a, std::int64_t n) {
+  const std::int64_t rest = a % n;
+  return rest < 0 ? rest + n : rest;
+}
+
+/// Which element of an axis of size n stands at `at`, which may lie outside of it.
+std::int64_t padded_position(std::int64_t at, std::int64_t n, PadMode mode) {
+  if (mode == PadMode::Edge || n == 1) return std::clamp<std::int64_t>(at, 0, n - 1);
+  if (mode == PadMode::Wrap) return wrapped(at, n);
+  // Reflect: there and back again, the two ends once each.
+  const std::int64_t period = 2 * (n - 1);
+  const std::int64_t rest = wrapped(at, period);
+  return rest < n ? rest : period - rest;
+}
+
+Dims padded_shape(const Tensor& x, const Attrs& attrs) {
+  Dims shape = x.shape();
+  for (int i = 0; i < x.ndim(); ++i) {
+    shape[i] = checked_add(shape[i], attrs.dims[0][i], "pad");
+    shape[i] = checked_add(shape[i], attrs.dims[1][i], "pad");
+  }
+  return shape;
+}
+
+/// Borders made of x's own elements are picked by position, one axis after the other.
+Tensor pad_from_itself(const Tensor& x, const Dims& before, const Dims& shape, PadMode mode) {
+  for (int i = 0; i < x.ndim(); ++i) {
+    if (shape[i] != x.shape()[i] && x.shape()[i] == 0) {
+      throw ValueError(
+          message("pad: axis ", i, " of ", describe(x), " is empty; only a constant can pad it"));
+    }
+  }
+  if (checked_numel(shape, x.dtype(), "pad") == 0) return empty(shape, x.dtype());
+  Tensor out = x;
+  for (int i = x.ndim() - 1; i >= 0; --i) {
+    const std::int64_t n = x.shape()[i];
+    if (shape[i] == n) continue;
+    const Tensor positions = Tensor::allocate({shape[i]}, DType::Int64, "pad");
+    auto* p = positions.data<std::int64_t>();
+    for (std::int64_t j = 0; j < shape[i]; ++j) p[j] = padded_position(j - before[i], n, mode);
+    out = take(out, positions, i);
+  }
+  return out.is_same(x) ? clone(x) : out;
+}
+
+}  // namespace
+
+std::vector<OutputSpec> infer_concat(const OpCall& call) {
+  const Tensor& first = *call.inputs[0];
+  const int axis = call.attrs.axis;
+  Dims shape = first.shape();
+  for (std::size_t k = 1; k < call.inputs.size(); ++k) {
+    const Tensor& t = *call.inputs[k];
+    if (t.ndim() != first.ndim()) {
+      throw ShapeError(message("concat: tensor ", k, " is ", describe(t), " and tensor 0 is ",
+                               describe(first), ": they differ in their number of axes"));
+    }
+    for (int i = 0; i < t.ndim(); ++i) {
+      if (i == axis || t.shape()[i] == shape[i]) continue;
+      throw ShapeError(message("concat: tensor ", k, " is ", describe(t), " and tensor 0 is ",
+                               describe(first), ": sizes ", t.shape()[i], " and ", shape[i],
+                               " differ at axis ", i, "; only axis ", axis, " may differ"));
+    }
+    shape[axis] = checked_add(shape[axis], t.shape()[axis], "concat");
+  }
+  return {{shape, infer_elementwise_types(call).result}};
+}
+
+Tensor concat(const std::vector<Tensor>& tensors, std::optional<std::int64_t> axis) {
+  if (tensors.empty()) throw ValueError("concat: needs at least one tensor");
+  std::vector<Tensor> flat;
+  std::vector<const Tensor*> inputs;
+  flat.reserve(tensors.size());
+  inputs.reserve(tensors.size());
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    const Tensor& t = tensors[k];
+    if (!t.defined()) throw ValueError(message("concat: tensor ", k, " is undefined"));
+    if (axis && t.ndim() == 0) {
+      throw ShapeError(message("concat: tensor ", k, " is ", describe(t),
+                               " and has no axis to join along; use stack, or no axis"));
+    }
+    flat.push_back(axis ? t : reshape(t, {t.numel()}));
+    inputs.push_back(&flat.back());
+  }
+  Attrs attrs;
+  if (axis) attrs.axis = normalize_axis(*axis, tensors[0].ndim(), "concat");
+  return run({OpId::concat, inputs, attrs});
+}
+
+/// attrs.dims[0]: how far each axis is shifted, from 0 to below its size.
+std::vector<OutputSpec> infer_roll(const OpCall& call) {
+  return {{call.inputs[0]->shape(), call.inputs[0]->dtype()}};
+}
+
+Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes) {
+  require_defined(x, "x", "roll");
+  if (axes.all()) {
+    if (shifts.size() != 1) {
+      throw ValueError(message("roll: ", shifts.size(), " shifts ", to_string(shifts),
+                               " without axes; a flat roll takes one"));
+    }
+    return reshape(roll(reshape(x, {x.numel()}), shifts, 0), x.shape());
+  }
+  if (shifts.size() != 1 && shifts.size() != axes.list().size()) {
+    throw ValueError(message("roll: shifts ", to_string(shifts), " and axes ",
+                             to_string(axes.list()), " differ in length"));
+  }
+  Attrs attrs;
+  attrs.dims[0] = Dims(x.ndim(), 0);
+  for (int k = 0; k < axes.list().size(); ++k) {
+    const int axis = normalize_axis(axes.list()[k], x.ndim(), "roll");
+    const std::int64_t n = x.shape()[axis];
+    if (n == 0) continue;
+    // An axis named twice is shifted twice. The sum of two remainders may pass 2^63.
+    std::int64_t& shift = attrs.dims[0][axis];
+    const std::int64_t more = wrapped(shifts[shifts.size() == 1 ? 0 : k], n);
+    shift = shift >= n - more ? shift - (n - more) : shift + more;
+  }
+  return run(OpId::roll, {&x}, attrs);
+}
+
+/// attrs.dims: widths before, widths after; ints[0]: the bytes of the border's element.
+std::vector<OutputSpec> infer_pad(const OpCall& call) {
+  const Tensor& x = *call.inputs[0];
+  return {{padded_shape(x, call.attrs), x.dtype()}};
+}
+
+Tensor pad(const Tensor& x, const std::vector<std::int64_t>& widths, PadMode mode,
+           const Scalar& value) {
+  require_defined(x, "x", "pad");
+  if (widths.size() != 2 * static_cast<std::size_t>(x.ndim())) {
+    throw ValueError(message("pad: ", describe(x), " takes ", 2 * x.ndim(),
+                             " widths (before and after, axis by axis), not ", widths.size()));
+  }
+  Attrs attrs;
+  for (std::size_t k = 0; k < widths.size(); ++k) {
+    if (widths[k] < 0) {
+      throw ValueError(message("pad: negative width ", widths[k], k % 2 == 0 ? " before" : " after",
+                               " axis ", k / 2, "; use slice to cut"));
+    }
+    attrs.dims[k % 2].push_back(widths[k]);
+  }
+  if (mode != PadMode::Constant) {
+    return pad_from_itself(x, attrs.dims[0], padded_shape(x, attrs), mode);
+  }
+  store_assigned(value, x, &attrs.ints[0], "pad");
+  return run(OpId::pad, {&x}, attrs);
+}
+
+}  // namespace baregrad

@@ -1,0 +1,171 @@
+// Reductions, scans and softmax: public functions and what they infer.
+#include <cmath>
+
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "core/checked.h"
+#include "core/message.h"
+#include "ops/dispatch.h"
+#include "ops/infer.h"
+#include "ops/irregular.h"
+
+namespace baregrad {
+
+namespace {
+
+void check_defined(const Tensor& x, OpId op) {
+  if (!x.defined()) throw ValueError(message(op_name(op), ": input 0 is undefined"));
+}
+
+Tensor reduce(OpId op, const Tensor& x, const Axes& axes, bool keepdims, Attrs attrs = {}) {
+  check_defined(x, op);
+  attrs.axes = axes_mask(axes, x.ndim(), op_name(op));
+  attrs.keepdims = keepdims;
+  return run(op, {&x}, attrs);
+}
+
+/// Small integers add up in the widest of their kind.
+DType accumulated(DType dtype) {
+  if (is_floating(dtype)) return dtype;
+  return is_unsigned_int(dtype) ? DType::UInt64 : DType::Int64;
+}
+
+Tensor accumulate(OpId op, const Tensor& x, const Axes& axes, bool keepdims, DTypeOption dtype) {
+  check_defined(x, op);
+  Attrs attrs;
+  attrs.dtype = dtype.value_or(accumulated(x.dtype()));
+  return reduce(op, x, axes, keepdims, attrs);
+}
+
+Tensor variance(OpId op, const Tensor& x, const Axes& axes, double correction, bool keepdims) {
+  if (std::isnan(correction)) throw ValueError(message(op_name(op), ": correction is NaN"));
+  Attrs attrs;
+  attrs.params[0] = correction;
+  return reduce(op, x, axes, keepdims, attrs);
+}
+
+Tensor arg_reduce(OpId op, const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+  check_defined(x, op);
+  Attrs attrs;
+  attrs.axis = axis ? normalize_axis(*axis, x.ndim(), op_name(op)) : -1;
+  attrs.keepdims = keepdims;
+  return run(op, {&x}, attrs);
+}
+
+Tensor along_axis(OpId op, const Tensor& x, std::int64_t axis, DType dtype) {
+  Attrs attrs;
+  // A 0-d tensor is a line of one element.
+  attrs.axis = x.ndim() == 0 && (axis == 0 || axis == -1)
+                   ? 0
+                   : normalize_axis(axis, x.ndim(), op_name(op));
+  attrs.dtype = dtype;
+  return run(op, {&x}, attrs);
+}
+
+DType as_float(DType dtype) { return is_floating(dtype) ? dtype : kDefaultFloat; }
+
+}  // namespace
+
+Tensor sum(const Tensor& x, const Axes& axes, bool keepdims, DTypeOption dtype) {
+  return accumulate(OpId::sum, x, axes, keepdims, dtype);
+}
+Tensor prod(const Tensor& x, const Axes& axes, bool keepdims, DTypeOption dtype) {
+  return accumulate(OpId::prod, x, axes, keepdims, dtype);
+}
+Tensor mean(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(OpId::mean, x, axes, keepdims);
+}
+Tensor var(const Tensor& x, const Axes& axes, double correction, bool keepdims) {
+  return variance(OpId::var, x, axes, correction, keepdims);
+}
+Tensor std(const Tensor& x, const Axes& axes, double correction, bool keepdims) {
+  return variance(OpId::std, x, axes, correction, keepdims);
+}
+Tensor amax(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(OpId::amax, x, axes, keepdims);
+}
+Tensor amin(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(OpId::amin, x, axes, keepdims);
+}
+Tensor max(const Tensor& x, const Axes& axes, bool keepdims) { return amax(x, axes, keepdims); }
+Tensor min(const Tensor& x, const Axes& axes, bool keepdims) { return amin(x, axes, keepdims); }
+Tensor any(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(OpId::any, x, axes, keepdims);
+}
+Tensor all(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(OpId::all, x, axes, keepdims);
+}
+Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(OpId::count_nonzero, x, axes, keepdims);
+}
+Tensor sum_squares(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(OpId::sum_squares, x, axes, keepdims);
+}
+Tensor argmax(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+  return arg_reduce(OpId::argmax, x, axis, keepdims);
+}
+Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+  return arg_reduce(OpId::argmin, x, axis, keepdims);
+}
+
+std::vector<OutputSpec> infer_scan(const OpCall& call) {
+  return {{call.inputs[0]->shape(), call.attrs.dtype}};
+}
+Tensor cumulative_sum(const Tensor& x, std::int64_t axis, DTypeOption dtype) {
+  check_defined(x, OpId::cumulative_sum);
+  return along_axis(OpId::cumulative_sum, x, axis, dtype.value_or(accumulated(x.dtype())));
+}
+Tensor cumulative_prod(const Tensor& x, std::int64_t axis, DTypeOption dtype) {
+  check_defined(x, OpId::cumulative_prod);
+  return along_axis(OpId::cumulative_prod, x, axis, dtype.value_or(accumulated(x.dtype())));
+}
+Tensor cumulative_max(const Tensor& x, std::int64_t axis) {
+  check_defined(x, OpId::cumulative_max);
+  return along_axis(OpId::cumulative_max, x, axis, x.dtype());
+}
+
+std::vector<OutputSpec> infer_softmax(const OpCall& call) {
+  return {{call.inputs[0]->shape(), call.attrs.dtype}};
+}
+Tensor softmax(const Tensor& x, std::int64_t axis) {
+  check_defined(x, OpId::softmax);
+  const Tensor as = astype(x, as_float(x.dtype()), false);
+  return along_axis(OpId::softmax, as, axis, as.dtype());
+}
+Tensor log_softmax(const Tensor& x, std::int64_t axis) {
+  check_defined(x, OpId::log_softmax);
+  const Tensor as = astype(x, as_float(x.dtype()), false);
+  return along_axis(OpId::log_softmax, as, axis, as.dtype());
+}
+
+// keepdims form; the public function drops the axes.
+std::vector<OutputSpec> infer_logsumexp(const OpCall& call) {
+  return {{infer_reduced_shape(call.inputs[0]->shape(), call.attrs.axes, true),
+           call.inputs[0]->dtype()}};
+}
+Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
+  check_defined(x, OpId::logsumexp);
+  const Tensor as = astype(x, as_float(x.dtype()), false);
+  Attrs attrs;
+  attrs.axes = axes_mask(axes, x.ndim(), op_name(OpId::logsumexp));
+  const Tensor out = run(OpId::logsumexp, {&as}, attrs);
+  if (keepdims) return out;
+  return reshape(out, infer_reduced_shape(x.shape(), attrs.axes, false));
+}
+
+Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
+  if (!x.defined()) throw ValueError("norm: input 0 is undefined");
+  if (std::isnan(order)) throw ValueError("norm: the order is NaN");
+  const Tensor as = astype(x, as_float(x.dtype()), false);
+  axes_mask(axes, x.ndim(), "norm");
+  if (order == 2.0) return sqrt(sum_squares(as, axes, keepdims));
+  if (order == 0.0) return astype(count_nonzero(as, axes, keepdims), as.dtype(), false);
+  const Tensor magnitude = abs(as);
+  if (std::isinf(order)) {
+    return order > 0 ? amax(magnitude, axes, keepdims) : amin(magnitude, axes, keepdims);
+  }
+  if (order == 1.0) return sum(magnitude, axes, keepdims);
+  return pow(sum(pow(magnitude, order), axes, keepdims), 1.0 / order);
+}
+
+}  // namespace baregrad

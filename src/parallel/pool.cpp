@@ -1,0 +1,550 @@
+// The fork-join pool: a share of the chunks per thread, claimed in tickets, so nobody waits for a
+// worker that the system has not scheduled yet.
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <new>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "baregrad/error.h"
+#include "baregrad/parallel.h"
+#include "parallel/parallel_for.h"
+
+namespace baregrad {
+namespace parallel {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+// A share is claimed in this many steps: enough to even out unequal cores, few enough that
+// claiming costs nothing beside the chunks.
+constexpr std::uint32_t kTicketsPerShare = 8;
+// How long an idle thread spins before it sleeps. It does not yield meanwhile: on a busy machine
+// that gives the core away for a whole time slice, which measured worse than anything it saves.
+// Waking a sleeper costs its waker 5 to 10 us on a virtual machine.
+constexpr std::chrono::microseconds kSpin{50};
+constexpr int kPausesPerClockRead = 64;
+constexpr std::int64_t kNoError = std::numeric_limits<std::int64_t>::max();
+
+constinit thread_local bool t_in_region = false;
+
+class RegionScope {
+ public:
+  RegionScope() noexcept : outer_(t_in_region) { t_in_region = true; }
+  ~RegionScope() { t_in_region = outer_; }
+  RegionScope(const RegionScope&) = delete;
+  RegionScope& operator=(const RegionScope&) = delete;
+
+ private:
+  bool outer_;
+};
+
+void pause_cpu() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Rounding mode, flush-to-zero and trap masks of this thread; the sticky flags stay out of it.
+#if defined(__SSE2__)
+constexpr unsigned kStickyFlags = 0x3f;
+unsigned float_control() noexcept { return __builtin_ia32_stmxcsr() & ~kStickyFlags; }
+void set_float_control(unsigned control) noexcept {
+  const unsigned now = __builtin_ia32_stmxcsr();
+  if ((now & ~kStickyFlags) != control) {
+    __builtin_ia32_ldmxcsr(control | (now & kStickyFlags));
+  }
+}
+#else
+unsigned float_control() noexcept { return 0; }
+void set_float_control(unsigned) noexcept {}
+#endif
+
+template <class Done>
+bool spin_until(Done done, std::chrono::nanoseconds limit) noexcept {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point deadline{};
+  for (;;) {
+    for (int i = 0; i < kPausesPerClockRead; ++i) {
+      if (done()) return true;
+      pause_cpu();
+    }
+    // The clock is first read here, so that the usual short wait never pays for it.
+    const Clock::time_point now = Clock::now();
+    if (deadline == Clock::time_point{}) {
+      deadline = now + limit;
+    }
+    if (now >= deadline) return false;
+  }
+}
+
+// Moves this thread off the core it runs on, where its affinity mask leaves another. The mask is
+// narrowed for a moment only: placement stays the scheduler's.
+void leave_core(int core) noexcept {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(core, &others);
+  if (CPU_COUNT(&others) == 0) return;
+  sched_setaffinity(0, sizeof others, &others);
+  sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
+// Where one thread sleeps. wake() is a load while nobody does. Sleeping on this word, and not on
+// the condition itself, lets a waker take the sleeper's word back before the system call: two
+// regions in quick succession wake a slow sleeper once.
+class Bed {
+ public:
+  template <class Done>
+  void sleep_until(Done done) noexcept {
+    while (!done()) {
+      asleep_.store(1, std::memory_order_seq_cst);
+      // Pairs with the waker, which makes done() true first and looks at asleep_ then.
+      if (done()) {
+        asleep_.store(0, std::memory_order_relaxed);
+        return;
+      }
+      while (asleep_.load(std::memory_order_acquire) == 1) {
+        syscall(SYS_futex, &asleep_, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+      }
+    }
+  }
+  void wake() noexcept {
+    if (asleep_.load(std::memory_order_seq_cst) == 1 &&
+        asleep_.exchange(0, std::memory_order_acq_rel) == 1) {
+      syscall(SYS_futex, &asleep_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    }
+  }
+  void reset() noexcept { asleep_.store(0, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint32_t> asleep_{0};
+};
+static_assert(sizeof(std::atomic<std::uint32_t>) == 4, "a futex is 32 bits");
+
+struct Range {
+  std::int64_t begin;
+  std::int64_t end;
+};
+
+// Part `index` of [0, total) cut in `parts` contiguous pieces whose sizes differ by one at most.
+Range part_of(std::int64_t total, std::int64_t parts, std::int64_t index) noexcept {
+  const std::int64_t size = total / parts;
+  const std::int64_t longer = total % parts;
+  const std::int64_t begin = index * size + std::min(index, longer);
+  return {begin, begin + size + (index < longer ? 1 : 0)};
+}
+
+// One thread's part of a region: the same contiguous chunks each time, so that data stays in the
+// caches that hold it; what a thread does not get to, others take. A copy of the job lies beside
+// the ticket counter, so starting a worker moves one cache line.
+//
+// Protocol: the caller writes the plain fields, then stores `tickets`. Whoever decrements a
+// non-zero `tickets` owns that ticket, and until it has been reported done the region cannot end
+// and the plain fields cannot change. It follows that a decrement is valid whichever region the
+// claimer believed to be in, and that nothing but `tickets` may be read before it.
+struct alignas(128) Share {
+  std::atomic<std::uint32_t> tickets{0};
+  std::uint32_t ticket_count = 0;
+  ChunkFn body;
+  std::int64_t n = 0;
+  std::int64_t grain = 0;
+  Range chunks{0, 0};
+
+  // Rarely written, hence on the second line.
+  alignas(64) Bed bed;
+  int participants = 0;
+  unsigned float_bits = 0;
+  // Lowest chunk that threw on this share's thread, and what it threw.
+  std::int64_t error_chunk = kNoError;
+  std::exception_ptr error;
+};
+
+class Pool {
+ public:
+  /// nullptr when there is no memory for one.
+  static Pool* instance() noexcept;
+
+  /// False, with nothing run, when the pool is busy or no worker can be had.
+  bool try_run(std::int64_t n, std::int64_t grain, std::int64_t chunks, int threads, ChunkFn body);
+  void retry_failed_spawns() noexcept { may_spawn_.store(true, std::memory_order_relaxed); }
+  static void restart_in_child() noexcept;
+
+ private:
+  int enlist(int participants) noexcept;
+  bool spawn(int index) noexcept;
+  static void* worker_main(void* share);
+  void work(int self) noexcept;
+  std::uint32_t take_share(Share& victim, Share& self) noexcept;
+  void run_ticket(const Share& share, std::uint32_t ticket, Share& self) noexcept;
+  void wake_children(int self, int participants) noexcept;
+  std::exception_ptr collect_error(int participants) noexcept;
+
+  // Touched by callers only.
+  alignas(128) std::atomic<bool> busy_{false};
+  std::atomic<bool> may_spawn_{true};
+  int workers_ = 0;
+  // Tickets of the running region not yet reported done.
+  alignas(128) std::atomic<std::uint32_t> pending_{0};
+  Bed caller_bed_;
+  // Read by everyone all the time, written almost never.
+  alignas(128) std::atomic<std::int64_t> first_error_{kNoError};
+  std::atomic<std::int64_t> spin_ns_{0};
+  std::atomic<int> caller_core_{-1};
+  Share shares_[kMaxThreads];
+};
+
+// Not a function-local static: a fork during its initialisation would leave the guard locked.
+constinit std::atomic<Pool*> g_pool{nullptr};
+constinit std::atomic<int> g_num_threads{0};
+constinit std::atomic<int> g_cores{0};
+
+int cores_in_affinity_mask() noexcept {
+  // The kernel refuses a mask shorter than its own; no machine has more than a few thousand CPUs.
+  for (int bits = 1024; bits <= (1 << 20); bits *= 4) {
+    cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(bits));
+    if (set == nullptr) break;
+    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(bits));
+    const int count = sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
+    CPU_FREE(set);
+    if (count > 0) return count;
+  }
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+int cores() noexcept {
+  int count = g_cores.load(std::memory_order_relaxed);
+  if (count == 0) {
+    count = cores_in_affinity_mask();
+    g_cores.store(count, std::memory_order_relaxed);
+  }
+  return count;
+}
+
+// BAREGRAD_NUM_THREADS counts when all of it is a decimal number from 1 to 1024. Anything else is
+// ignored: a stray variable must not stop a program from starting.
+int initial_num_threads() noexcept {
+  if (const char* variable = std::getenv("BAREGRAD_NUM_THREADS")) {
+    const std::string_view text(variable);
+    int value = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code == std::errc() && end == text.data() + text.size() && 1 <= value &&
+        value <= kMaxThreads) {
+      return value;
+    }
+  }
+  return std::min(cores(), kMaxThreads);
+}
+
+int num_threads() noexcept {
+  int count = g_num_threads.load(std::memory_order_relaxed);
+  if (count == 0) [[unlikely]] {
+    const int initial = initial_num_threads();
+    // A set_num_threads that came first stays.
+    if (g_num_threads.compare_exchange_strong(count, initial, std::memory_order_relaxed)) {
+      count = initial;
+    }
+  }
+  return count;
+}
+
+Pool* Pool::instance() noexcept {
+  Pool* pool = g_pool.load(std::memory_order_acquire);
+  if (pool == nullptr) [[unlikely]] {
+    Pool* fresh = new (std::nothrow) Pool;
+    if (fresh == nullptr) return nullptr;
+    if (g_pool.compare_exchange_strong(pool, fresh, std::memory_order_acq_rel)) return fresh;
+    delete fresh;
+  }
+  return pool;
+}
+
+// In the child of a fork only the forking thread lives. Whatever the others were in the middle of
+// is dropped; the next region starts new workers.
+void Pool::restart_in_child() noexcept {
+  Pool* pool = g_pool.load(std::memory_order_relaxed);
+  if (pool == nullptr) return;
+  for (int i = 0; i <= pool->workers_; ++i) {
+    Share& share = pool->shares_[i];
+    share.tickets.store(0, std::memory_order_relaxed);
+    share.bed.reset();
+    share.error_chunk = kNoError;
+    // May be half written: overwritten, not destroyed.
+    new (&share.error) std::exception_ptr;
+  }
+  pool->pending_.store(0, std::memory_order_relaxed);
+  pool->caller_bed_.reset();
+  pool->first_error_.store(kNoError, std::memory_order_relaxed);
+  pool->workers_ = 0;
+  pool->may_spawn_.store(true, std::memory_order_relaxed);
+  pool->busy_.store(false, std::memory_order_relaxed);
+}
+
+[[maybe_unused]] const int g_fork_handler =
+    pthread_atfork(nullptr, nullptr, &Pool::restart_in_child);
+
+bool Pool::spawn(int index) noexcept {
+  // Signals meant for the program go to its own threads. Faults belong to the thread that caused
+  // them, and SIGPROF to whoever burns the time.
+  sigset_t blocked;
+  sigset_t before;
+  sigfillset(&blocked);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
+    sigdelset(&blocked, signal);
+  }
+  if (pthread_sigmask(SIG_SETMASK, &blocked, &before) != 0) return false;
+  pthread_t thread;
+  const bool created = pthread_create(&thread, nullptr, &Pool::worker_main, &shares_[index]) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  // Never joined: a worker lives until the process ends, and leans on nothing that exit() destroys.
+  if (created) {
+    pthread_detach(thread);
+  }
+  return created;
+}
+
+// How many of `participants` there can be, the caller included.
+int Pool::enlist(int participants) noexcept {
+  while (workers_ < participants - 1 && may_spawn_.load(std::memory_order_relaxed)) {
+    if (spawn(workers_ + 1)) {
+      ++workers_;
+    } else {
+      // Asking again in each region would cost more than the worker is worth.
+      may_spawn_.store(false, std::memory_order_relaxed);
+    }
+  }
+  return std::min(participants, workers_ + 1);
+}
+
+bool Pool::try_run(std::int64_t n, std::int64_t grain, std::int64_t chunks, int threads,
+                   ChunkFn body) {
+  if (busy_.load(std::memory_order_relaxed) || busy_.exchange(true, std::memory_order_acquire)) {
+    return false;
+  }
+  const int participants = enlist(static_cast<int>(std::min<std::int64_t>(chunks, threads)));
+  if (participants == 1) {
+    busy_.store(false, std::memory_order_release);
+    return false;
+  }
+
+  // With more threads than cores a spinning thread keeps a working one from running.
+  const std::int64_t spin_ns =
+      participants <= cores() ? std::chrono::nanoseconds(kSpin).count() : 0;
+  if (spin_ns_.load(std::memory_order_relaxed) != spin_ns) {
+    spin_ns_.store(spin_ns, std::memory_order_relaxed);
+  }
+
+  const int core = sched_getcpu();
+  if (caller_core_.load(std::memory_order_relaxed) != core) {
+    caller_core_.store(core, std::memory_order_relaxed);
+  }
+
+  const unsigned float_bits = float_control();
+  std::uint32_t total = 0;
+  for (int i = 0; i < participants; ++i) {
+    Share& share = shares_[i];
+    share.body = body;
+    share.n = n;
+    share.grain = grain;
+    share.chunks = part_of(chunks, participants, i);
+    share.ticket_count = static_cast<std::uint32_t>(
+        std::min<std::int64_t>(share.chunks.end - share.chunks.begin, kTicketsPerShare));
+    total += share.ticket_count;
+    if (share.participants != participants) share.participants = participants;
+    if (share.float_bits != float_bits) share.float_bits = float_bits;
+  }
+  pending_.store(total, std::memory_order_relaxed);
+  for (int i = participants - 1; i >= 0; --i) {
+    shares_[i].tickets.store(shares_[i].ticket_count, std::memory_order_seq_cst);
+  }
+  wake_children(0, participants);
+
+  {
+    const RegionScope scope;
+    work(0);
+  }
+  const auto all_done = [this] { return pending_.load(std::memory_order_seq_cst) == 0; };
+  if (!spin_until(all_done, std::chrono::nanoseconds(spin_ns))) {
+    caller_bed_.sleep_until(all_done);
+  }
+
+  std::exception_ptr error = collect_error(participants);
+  busy_.store(false, std::memory_order_release);
+  if (error) std::rethrow_exception(std::move(error));
+  return true;
+}
+
+void* Pool::worker_main(void* share_address) {
+  Pool& pool = *g_pool.load(std::memory_order_acquire);
+  Share& share = *static_cast<Share*>(share_address);
+  const int self = static_cast<int>(&share - pool.shares_);
+  pthread_setname_np(pthread_self(), "baregrad");
+  t_in_region = true;
+  const auto has_tickets = [&share] { return share.tickets.load(std::memory_order_seq_cst) != 0; };
+  for (;;) {
+    const std::chrono::nanoseconds spin(pool.spin_ns_.load(std::memory_order_relaxed));
+    if (!spin_until(has_tickets, spin)) {
+      share.bed.sleep_until(has_tickets);
+    }
+    // Schedulers like to wake a thread on its waker's core. Two threads that take turns there look
+    // like one to the load balancer, which may leave the next core idle for seconds. Workers beyond
+    // the number of cores have to share one anyway.
+    const int core = pool.caller_core_.load(std::memory_order_relaxed);
+    if (self < cores() && core >= 0 && core == sched_getcpu()) {
+      leave_core(core);
+    }
+    pool.work(self);
+  }
+}
+
+// Works off one's own share, then what is left of the others'.
+void Pool::work(int self) noexcept {
+  Share& own = shares_[self];
+  std::uint32_t done = take_share(own, own);
+  if (done == 0 && self != 0) return;  // robbed: the region may be over, so nothing may be read
+  const int participants = own.participants;
+  for (int i = 1; i < participants; ++i) {
+    const int victim = self + i < participants ? self + i : self + i - participants;
+    done += take_share(shares_[victim], own);
+  }
+  // The last to report ends the region; from then on it must not be touched. A wake that comes too
+  // late finds the caller awake, or asleep in a later region, where it goes back to sleep.
+  if (pending_.fetch_sub(done, std::memory_order_seq_cst) == done && self != 0) {
+    caller_bed_.wake();
+  }
+}
+
+// Claims and runs tickets of `victim` until there are none; returns how many.
+std::uint32_t Pool::take_share(Share& victim, Share& self) noexcept {
+  std::uint32_t taken = 0;
+  std::uint32_t left = victim.tickets.load(std::memory_order_relaxed);
+  while (left != 0) {
+    if (!victim.tickets.compare_exchange_weak(left, left - 1, std::memory_order_acquire,
+                                              std::memory_order_relaxed)) {
+      continue;
+    }
+    if (&victim == &self && taken == 0 && &self != shares_) {
+      set_float_control(self.float_bits);
+      wake_children(static_cast<int>(&self - shares_), self.participants);
+    }
+    run_ticket(victim, victim.ticket_count - left, self);
+    ++taken;
+    left = victim.tickets.load(std::memory_order_relaxed);
+  }
+  return taken;
+}
+
+void Pool::run_ticket(const Share& share, std::uint32_t ticket, Share& self) noexcept {
+  const std::int64_t first = share.chunks.begin;
+  const Range range = part_of(share.chunks.end - first, share.ticket_count, ticket);
+  for (std::int64_t chunk = first + range.begin; chunk < first + range.end; ++chunk) {
+    // A chunk before the failed one still runs: it might fail too, and then it is the first.
+    if (chunk > first_error_.load(std::memory_order_relaxed)) return;
+    std::exception_ptr error;
+    try {
+      const std::int64_t begin = chunk * share.grain;
+      share.body(begin, begin + std::min(share.grain, share.n - begin));
+      continue;
+    } catch (...) {
+      error = std::current_exception();
+    }
+    std::int64_t lowest = first_error_.load(std::memory_order_relaxed);
+    while (chunk < lowest &&
+           !first_error_.compare_exchange_weak(lowest, chunk, std::memory_order_relaxed)) {
+    }
+    if (chunk < self.error_chunk) {
+      self.error_chunk = chunk;
+      self.error = std::move(error);
+    }
+    return;
+  }
+}
+
+// Sleepers are woken along a binary tree, so that the caller pays for two of them at most.
+void Pool::wake_children(int self, int participants) noexcept {
+  for (int child = 2 * self + 1; child <= 2 * self + 2 && child < participants; ++child) {
+    shares_[child].bed.wake();
+  }
+}
+
+std::exception_ptr Pool::collect_error(int participants) noexcept {
+  const std::int64_t first = first_error_.load(std::memory_order_relaxed);
+  if (first == kNoError) return nullptr;
+  first_error_.store(kNoError, std::memory_order_relaxed);
+  std::exception_ptr result;
+  for (int i = 0; i < participants; ++i) {
+    Share& share = shares_[i];
+    if (share.error_chunk == first) result = std::move(share.error);
+    share.error_chunk = kNoError;
+    share.error = nullptr;
+  }
+  return result;
+}
+
+}  // namespace
+
+namespace detail {
+
+void parallel_for_chunks(std::int64_t n, std::int64_t grain, ChunkFn body) {
+  if (n < 0 || grain < 1) {
+    throw ValueError("parallel_for: needs n >= 0 and grain >= 1, got n = " + std::to_string(n) +
+                     " and grain = " + std::to_string(grain));
+  }
+  if (n == 0) return;
+  if (!t_in_region) {
+    const int threads = num_threads();
+    if (threads > 1) {
+      const std::int64_t chunks = n / grain + (n % grain != 0 ? 1 : 0);
+      Pool* pool = Pool::instance();
+      if (pool != nullptr && pool->try_run(n, grain, chunks, threads, body)) return;
+    }
+  }
+  const RegionScope scope;
+  std::int64_t begin = 0;
+  for (; n - begin > grain; begin += grain) {
+    body(begin, begin + grain);
+  }
+  body(begin, n);
+}
+
+}  // namespace detail
+
+bool in_parallel_region() noexcept { return t_in_region; }
+
+}  // namespace parallel
+
+int get_num_threads() noexcept { return parallel::num_threads(); }
+
+void set_num_threads(int count) {
+  if (count < 1 || count > parallel::kMaxThreads) {
+    throw ValueError("set_num_threads: takes 1 to " + std::to_string(parallel::kMaxThreads) +
+                     " threads, got " + std::to_string(count));
+  }
+  if (parallel::t_in_region) {
+    throw ValueError("set_num_threads: called inside a parallel region; call it between regions");
+  }
+  parallel::g_num_threads.store(count, std::memory_order_relaxed);
+  // Counted anew in the next region: the affinity mask may have changed.
+  parallel::g_cores.store(0, std::memory_order_relaxed);
+  if (parallel::Pool* pool = parallel::g_pool.load(std::memory_order_acquire)) {
+    pool->retry_failed_spawns();
+  }
+}
+
+}  // namespace baregrad

@@ -1,0 +1,78 @@
+// ONE row per op: how to call it, inputs it is defined for, and its independent truth. Runners
+// (test_*.cpp here) and the benchmarks walk these rows.
+#pragma once
+
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "baregrad/ops.h"
+#include "ops/op_id.h"
+
+namespace baregrad::op_table {
+
+__extension__ using Int128 = __int128;
+
+using Inputs = std::vector<Tensor>;
+using Rng = std::mt19937_64;
+
+/// What an elementwise op should give, for each kind of arithmetic it could be evaluated in.
+struct Truth {
+  std::function<float(const float*)> f32;
+  std::function<double(const double*)> f64;
+  std::function<long double(const long double*)> f80;
+  /// Exact integers; the result is wrapped to `bits`. Null: not defined for integers.
+  std::function<Int128(const Int128*, int bits, bool is_signed)> integer;
+};
+
+struct OpRow {
+  OpId op{};
+  /// Calls the public function; several results come in order.
+  std::function<std::vector<Tensor>(const Inputs&)> call;
+  /// The public in-place function on inputs[0], where there is one.
+  std::function<void(const Inputs&)> in_place;
+  /// Valid inputs of a dtype. `shape` is that of the main input; others fit it.
+  std::function<Inputs(Rng&, DType, const Dims&)> inputs;
+  /// Dtypes of the main input that the op accepts.
+  std::vector<DType> dtypes;
+  int tensors = 1;
+  /// Inputs below this number may be replaced by any view of the same shape (all but index and
+  /// count arguments, whose layout is free too but whose values are not).
+  bool elementwise = false;
+  Truth truth;
+  /// The truth is the result of the same arithmetic in the op's own type: not one ULP off.
+  bool exact = false;
+  /// Allowed distance from the correctly rounded f32 result, in ULPs.
+  int ulp32 = 0;
+  /// Elementwise ops that need it say which values floats are drawn from; edges come on top.
+  double low = -4.0;
+  double high = 4.0;
+  /// Reductions: one line of values to one value, in long double (floats) or exact integers.
+  std::function<long double(const std::vector<long double>&)> line_truth;
+  std::function<Int128(const std::vector<Int128>&)> line_integer;
+};
+
+/// All rows, in the order of ops.def.
+const std::vector<OpRow>& rows();
+/// The row of an op, or null.
+const OpRow* find_row(OpId op);
+
+// Parts the rows are made in.
+std::vector<OpRow> unary_rows();
+std::vector<OpRow> binary_rows();
+std::vector<OpRow> reduction_rows();
+std::vector<OpRow> view_rows();
+std::vector<OpRow> irregular_rows();
+
+/// Random values of a dtype: floats uniform in [low, high], integers small with some extremes.
+Tensor sample(Rng& rng, DType dtype, const Dims& shape, double low = -4.0, double high = 4.0);
+/// Random int64 values in [low, high).
+Tensor sample_indices(Rng& rng, const Dims& shape, std::int64_t low, std::int64_t high);
+
+const std::vector<DType>& all_dtypes();
+const std::vector<DType>& numeric_dtypes();
+const std::vector<DType>& integer_dtypes();
+const std::vector<DType>& floating_dtypes();
+
+}  // namespace baregrad::op_table

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Installs a build into an empty folder and uses it from outside, as another project would:
+# check_install.sh BUILD_DIR. Runs the installed command, examples/consumer and the README's example.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build=$(cd "$1" && pwd)
+cmake=${CMAKE:-cmake}
+export CMAKE=$cmake
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+prefix=$scratch/prefix
+
+"$cmake" --install "$build" --prefix "$prefix" >"$scratch/install.log"
+
+# An installed copy that still points into the source or build folder would break on other machines.
+if leaks=$(grep -rIl --fixed-strings -e "$build" -e "$root/src" "$prefix"); then
+  echo "check_install: installed files name the build machine's folders:" >&2
+  echo "$leaks" >&2
+  exit 1
+fi
+
+"$prefix/bin/baregrad" info >"$scratch/info.txt"
+test -s "$scratch/info.txt" || {
+  echo "check_install: the installed \`baregrad info\` printed nothing" >&2
+  exit 1
+}
+
+"$cmake" -S "$root/examples/consumer" -B "$scratch/consumer" -G Ninja \
+  -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix"
+"$cmake" --build "$scratch/consumer"
+"$scratch/consumer/consumer"
+
+python3 -B "$root/tests/tools/readme_example.py" "$prefix" -G Ninja -DCMAKE_BUILD_TYPE=Release
+echo "check_install: the installed copy works"

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Checks that includes point downwards only, and that public headers stay free of foreign types.
+
+cli/python/capi/lab -> nn/optim/data/io -> graph -> autograd -> ops -> kernels -> parallel -> core
+
+A file may include what lies in its own layer or in a lower one, by quotes; what is public has a
+layer too. A file that would need an upward include is in the wrong room.
+"""
+
+import pathlib
+import posixpath
+import re
+import sys
+
+from repo_files import ROOT, list_files
+
+LAYERS = [
+    {"core"},
+    {"parallel"},
+    {"kernels"},
+    {"ops"},
+    {"autograd"},
+    {"graph"},
+    {"nn", "optim", "data", "io"},
+    {"cli", "python", "capi", "lab", "bench"},
+]
+RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
+
+# The op table is data that kernels and ops both read: it lives with the ops, but counts as the
+# kernels' own, and so may include nothing above them.
+SHARED_WITH_KERNELS = {"src/ops/ops.def", "src/ops/op_id.h", "src/ops/functors.h"}
+
+# The room behind each public header whose name is not that of a room.
+PUBLIC_ROOMS = {
+    "allocator": "core",
+    "device": "core",
+    "dims": "core",
+    "dtype": "core",
+    "error": "core",
+    "export": "core",
+    "generator": "core",
+    "half": "core",
+    "index": "core",
+    "layout": "core",
+    "scalar": "core",
+    "shape": "core",
+    "storage": "core",
+    "tensor": "core",
+    "version": "core",
+    "indexing": "ops",
+    "info": "ops",
+    "print": "ops",
+    "printing": "ops",
+    "random": "ops",
+    "baregrad": "cli",
+}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+SOURCE_SUFFIXES = (".h", ".cpp", ".def", ".inc", ".cu")
+
+
+class UnknownRoom(Exception):
+    """A file whose layer nothing states."""
+
+
+def room_of(path: str) -> str | None:
+    """The room of a repository path; None for paths outside the layered folders."""
+    if path in SHARED_WITH_KERNELS:
+        return "kernels"
+    parts = path.split("/")
+    if parts[0] == "src" and len(parts) > 2:
+        if parts[1] not in RANK:
+            raise UnknownRoom(f"src/{parts[1]}/ has no layer: add it to LAYERS in check_layers.py")
+        return parts[1]
+    if parts[:2] == ["include", "baregrad"] and len(parts) > 2:
+        stem = parts[2].removesuffix(".h")
+        room = stem if stem in RANK else PUBLIC_ROOMS.get(stem)
+        if room is None:
+            raise UnknownRoom(f"{path} has no layer: add it to PUBLIC_ROOMS in check_layers.py")
+        return room
+    if parts[0] in RANK and len(parts) > 1:
+        return parts[0]
+    return None
+
+
+def resolve(including: str, target: str, known: set[str]) -> str | None:
+    """The repository path an include names, or None when it names none of ours."""
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(including), target))
+    for candidate in (beside, f"src/{target}", f"include/{target}", target):
+        if candidate in known:
+            return candidate
+    return None
+
+
+def is_standard(header: str) -> bool:
+    """Headers of C++ itself have neither a dot nor a slash; all others bring foreign types."""
+    return re.fullmatch(r"[a-z_0-9]+", header) is not None
+
+
+def check(root: pathlib.Path, files: list[str]) -> list[str]:
+    problems = []
+    known = set(files)
+    for path in files:
+        if not path.endswith(SOURCE_SUFFIXES):
+            continue
+        try:
+            room = room_of(path)
+        except UnknownRoom as error:
+            problems.append(str(error))
+            continue
+        if room is None:
+            continue
+        text = (root / path).read_text(encoding="utf-8")
+        # Comments are blanked and newlines kept, so that line numbers stay right.
+        text = COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+        for match in INCLUDE.finditer(text):
+            quoted, angled = match.groups()
+            where = f"{path}:{text.count(chr(10), 0, match.start()) + 1}"
+            target = quoted or angled
+            found = resolve(path, target, known)
+            if found is None:
+                if path.startswith("include/") and not (angled and is_standard(angled)):
+                    problems.append(
+                        f"{where}: a public header includes {target}, which is neither ours nor"
+                        " part of standard C++"
+                    )
+                continue
+            if path.startswith("include/") and not found.startswith("include/"):
+                problems.append(f"{where}: a public header includes the private {found}")
+                continue
+            try:
+                below = room_of(found)
+            except UnknownRoom:
+                continue  # Reported at the file itself.
+            if below is None:
+                problems.append(f"{where}: includes {found}, which lies outside the layers")
+            elif RANK[below] > RANK[room]:
+                problems.append(
+                    f"{where}: {room} must not include {found}: {below} lies above {room}"
+                )
+    return sorted(set(problems))
+
+
+def main() -> int:
+    files = list_files()
+    problems = check(ROOT, files)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        print(f"check_layers: {len(problems)} problems", file=sys.stderr)
+        return 1
+    print("check_layers: every include points down")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Checks the repository's own rules: file length, banned flags, unfinished work, machine paths."""
+
+import pathlib
+import re
+import sys
+
+from repo_files import ROOT, list_files
+
+MAX_LINES = 800
+SOURCE_SUFFIXES = (".h", ".cpp", ".def", ".inc", ".cu", ".py", ".sh", ".cmake")
+CPP_SUFFIXES = (".h", ".cpp")
+PROSE_SUFFIXES = (".md",)
+# These two must spell out what they forbid.
+SELF = {"tests/tools/check_repo.py", "tests/tools/test_repo_checks.py"}
+
+# Flags and settings that take IEEE arithmetic away. Prose may name them, to say that they are banned.
+RELAXED_MATH = re.compile(
+    r"-ffast-math|-Ofast|-funsafe-math-optimizations|-ffinite-math-only|-fassociative-math"
+    r"|-freciprocal-math|-fno-signed-zeros|-mdaz-ftz"
+    r"|pragma\s+GCC\s+optimize|_MM_SET_FLUSH_ZERO_MODE|_MM_SET_DENORMALS_ZERO_MODE"
+)
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|Users|work|mnt|scratch)/[\w.-]")
+
+
+def opens_with_a_comment(path: str, lines: list[str]) -> bool:
+    """Every source file says in its first line (after a #! line) what it is."""
+    body = lines[1:] if lines and lines[0].startswith("#!") else lines
+    start = body[0].lstrip() if body else ""
+    if path.endswith((".sh", ".cmake")):
+        return start.startswith("# ")
+    if path.endswith(".py"):
+        return start.startswith(('"""', "# "))
+    return start.startswith(("// ", "/// ", "/* "))
+
+
+def check_text(path: str, text: str) -> list[str]:
+    """What is wrong with one file, as `path:line: message`."""
+    problems = []
+    lines = text.splitlines()
+    is_source = path.endswith(SOURCE_SUFFIXES)
+    if is_source and len(lines) > MAX_LINES:
+        problems.append(f"{path}: {len(lines)} lines, the limit is {MAX_LINES}: split it")
+    if is_source and lines and not opens_with_a_comment(path, lines):
+        problems.append(f"{path}:1: the first line must be a comment saying what the file is")
+    if path.endswith(".h") and "#pragma once" not in lines:
+        problems.append(f"{path}: has no `#pragma once`")
+    if text and not text.endswith("\n"):
+        problems.append(f"{path}: does not end with a newline")
+    for number, line in enumerate(lines, start=1):
+        where = f"{path}:{number}"
+        if line != line.rstrip() and path != "LICENSE":
+            problems.append(f"{where}: trailing whitespace")
+        if "\t" in line and path.endswith((*CPP_SUFFIXES, ".py", ".sh", ".cmake")):
+            problems.append(f"{where}: tab")
+        if path in SELF:
+            continue
+        if not path.endswith(PROSE_SUFFIXES) and (found := RELAXED_MATH.search(line)):
+            problems.append(f"{where}: {found[0]} is banned: IEEE arithmetic stays on")
+        if found := UNFINISHED.search(line):
+            problems.append(f"{where}: {found[0]}: finish it, or open an issue and leave no mark")
+        if found := MACHINE_PATH.search(line):
+            problems.append(f"{where}: {found[0]}...: a path of one machine")
+    return problems
+
+
+def check(root: pathlib.Path, files: list[str]) -> list[str]:
+    problems = []
+    for path in files:
+        data = (root / path).read_bytes()
+        if b"\0" in data:
+            continue  # Binary.
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            problems.append(f"{path}: not UTF-8")
+            continue
+        problems += check_text(path, text)
+    return problems
+
+
+def main() -> int:
+    files = list_files()
+    problems = check(ROOT, files)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        print(f"check_repo: {len(problems)} problems", file=sys.stderr)
+        return 1
+    print(f"check_repo: {len(files)} files follow the rules")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

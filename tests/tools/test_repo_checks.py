@@ -1,0 +1,129 @@
+"""Tests of check_layers.py, check_repo.py and readme_example.py on small made-up inputs."""
+
+import pathlib
+import tempfile
+import unittest
+
+import check_layers
+import check_repo
+import readme_example
+
+
+class CheckLayersTest(unittest.TestCase):
+    def problems(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in files.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+            return check_layers.check(root, sorted(files))
+
+    def test_downward_and_same_layer_includes_pass(self):
+        self.assertEqual(self.problems({
+            "src/core/layout.h": "#include <vector>\n",
+            "src/core/tensor.cpp": '#include "core/layout.h"\n#include "layout.h"\n',
+            "src/kernels/abi.h": '#include "core/layout.h"\n',
+            "src/ops/add.cpp": '#include "kernels/abi.h"\n#include "../core/layout.h"\n',
+            "src/nn/linear.cpp": '#include "ops/add.h"\n',
+        }), [])
+
+    def test_upward_include_is_named_with_its_line(self):
+        problems = self.problems({
+            "src/core/tensor.cpp": '// A tensor.\n#include "ops/ops.h"\n',
+            "src/ops/ops.h": "",
+        })
+        self.assertEqual(problems, [
+            "src/core/tensor.cpp:2: core must not include src/ops/ops.h: ops lies above core"])
+
+    def test_upward_include_by_relative_path_or_through_a_public_header(self):
+        for include in ('"../kernels/abi.h"', '"src/kernels/abi.h"', "<baregrad/ops.h>"):
+            with self.subTest(include=include):
+                self.assertEqual(len(self.problems({
+                    "src/parallel/pool.cpp": f"#include {include}\n",
+                    "src/kernels/abi.h": "",
+                    "include/baregrad/ops.h": "",
+                })), 1)
+
+    def test_includes_in_comments_do_not_count(self):
+        self.assertEqual(self.problems({
+            "src/core/a.h": '// #include "ops/b.h"\n/* x\n#include "ops/b.h"\n*/\n',
+            "src/ops/b.h": "",
+        }), [])
+
+    def test_op_table_is_open_to_kernels_but_sees_nothing_above_them(self):
+        self.assertEqual(self.problems({
+            "src/kernels/abi.h": '#include "ops/ops.def"\n', "src/ops/ops.def": ""}), [])
+        self.assertEqual(len(self.problems({
+            "src/ops/functors.h": '#include "ops/infer.h"\n', "src/ops/infer.h": ""})), 1)
+
+    def test_library_must_not_include_tests(self):
+        self.assertEqual(len(self.problems({
+            "src/core/a.h": '#include "tests/b.h"\n', "tests/b.h": ""})), 1)
+
+    def test_public_headers_take_standard_headers_only(self):
+        for include in ("<immintrin.h>", "<hwy/highway.h>", "<cuda_runtime.h>", '"fmt/core.h"',
+                        '"core/layout.h"'):
+            with self.subTest(include=include):
+                self.assertEqual(len(self.problems({
+                    "include/baregrad/tensor.h": f"#include <cstdint>\n#include {include}\n",
+                    "src/core/layout.h": "",
+                })), 1)
+
+    def test_unknown_rooms_are_reported(self):
+        self.assertIn("src/attic/ has no layer", self.problems({"src/attic/a.h": ""})[0])
+        self.assertIn("has no layer", self.problems({"include/baregrad/attic.h": ""})[0])
+
+
+class CheckRepoTest(unittest.TestCase):
+    GOOD = "// A file.\n#pragma once\n"
+
+    def assert_one(self, path, text, part):
+        problems = check_repo.check_text(path, text)
+        self.assertEqual(len(problems), 1, problems)
+        self.assertIn(part, problems[0])
+
+    def test_good_file_passes(self):
+        self.assertEqual(check_repo.check_text("src/a.h", self.GOOD), [])
+
+    def test_length(self):
+        full = self.GOOD + "int x;\n" * (check_repo.MAX_LINES - 2)
+        self.assertEqual(check_repo.check_text("src/a.h", full), [])
+        self.assert_one("src/a.h", full + "int y;\n", "801 lines")
+        self.assertEqual(check_repo.check_text("docs/a.md", full + "int y;\n"), [])
+
+    def test_relaxed_math(self):
+        for flag in ("-ffast-math", "-Ofast", "-ffinite-math-only"):
+            self.assert_one("cmake/a.cmake", f"# A file.\nadd_compile_options({flag})\n", flag)
+        self.assertEqual(check_repo.check_text("docs/a.md", "-ffast-math is banned\n"), [])
+
+    def test_unfinished_work(self):
+        self.assert_one("src/a.h", self.GOOD + "// TODO: more\n", "TODO")
+        self.assertEqual(check_repo.check_text("src/a.h", self.GOOD + "int kTODOS;\n"), [])
+
+    def test_machine_paths(self):
+        self.assert_one("docs/a.md", "see /home/somebody/baregrad\n", "path of one machine")
+        self.assertEqual(check_repo.check_text("docs/a.md", "see ../work/x, $HOME/root/x\n"), [])
+
+    def test_small_rules(self):
+        self.assert_one("src/a.h", "// A file.\n", "#pragma once")
+        self.assert_one("src/a.cpp", "#include <vector>\n", "first line")
+        self.assert_one("src/a.cpp", "// A file.\nint x; \n", "trailing whitespace")
+        self.assert_one("src/a.cpp", "// A file.\n\tint x;\n", "tab")
+        self.assert_one("src/a.cpp", "// A file.", "newline")
+        self.assertEqual(check_repo.check_text("a.sh", "#!/bin/sh\n# A script.\n"), [])
+
+
+class ReadmeExampleTest(unittest.TestCase):
+    def test_example_and_its_output(self):
+        text = "# x\n```sh\nmake\n```\n```cpp\nint main() {}\n```\nprints\n```text\n1 2\n```\n"
+        self.assertEqual(readme_example.extract(text), ("int main() {}\n", "1 2\n"))
+
+    def test_missing_parts(self):
+        for text in ("no code\n", "```cpp\nint main() {}\n```\n",
+                     "```cpp\nint main() {}\n```\n```cpp\nint x;\n```\n"):
+            with self.subTest(text=text), self.assertRaises(SystemExit):
+                readme_example.extract(text)
+
+
+if __name__ == "__main__":
+    unittest.main()
