@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
-#include <vector>
+#include <utility>
 
 #include "bench/harness.h"
 #include "kernels/ceilings.h"
@@ -38,7 +38,8 @@ double best_rate(double seconds, Work work) {
     const double took = seconds_since(start);
     if (!calibrated && took < kRunSeconds / 2) {
       const double grow = kRunSeconds / std::max(took, kRunSeconds / 1000);
-      passes = static_cast<std::int64_t>(static_cast<double>(passes) * std::clamp(grow, 2.0, 100.0));
+      passes =
+          static_cast<std::int64_t>(static_cast<double>(passes) * std::clamp(grow, 2.0, 100.0));
       continue;
     }
     calibrated = true;
@@ -87,9 +88,12 @@ class Blocks {
 
 const char* stream_name(Stream stream) {
   switch (stream) {
-    case Stream::Read: return "read";
-    case Stream::Copy: return "copy";
-    case Stream::Add: break;
+    case Stream::Read:
+      return "read";
+    case Stream::Copy:
+      return "copy";
+    case Stream::Add:
+      break;
   }
   return "add";
 }
@@ -99,16 +103,18 @@ double fma_gflop_per_s(int bits, int threads, double seconds) {
   const kernels::Ceilings loops = kernels::ceilings(kernels::active_isa());
   const auto loop = bits == 64 ? loops.fma_f64 : loops.fma_f32;
   std::vector<double> done(static_cast<std::size_t>(threads));
-  return best_rate(seconds, [&](std::int64_t passes) {
-    on_each_thread(threads, [&](std::int64_t thread) {
-      double sink = 0;
-      done[static_cast<std::size_t>(thread)] = loop(passes * 1000, &sink);
-      keep(sink);
-    });
-    double sum = 0;
-    for (const double d : done) sum += d;
-    return sum;
-  }) / 1e9;
+  return best_rate(seconds,
+                   [&](std::int64_t passes) {
+                     on_each_thread(threads, [&](std::int64_t thread) {
+                       double sink = 0;
+                       done[static_cast<std::size_t>(thread)] = loop(passes * 1000, &sink);
+                       keep(sink);
+                     });
+                     double sum = 0;
+                     for (const double d : done) sum += d;
+                     return sum;
+                   }) /
+         1e9;
 }
 
 double stream_gb_per_s(Stream stream, std::size_t bytes, int threads, double seconds) {
@@ -117,20 +123,28 @@ double stream_gb_per_s(Stream stream, std::size_t bytes, int threads, double sec
   const Blocks blocks(bytes, threads);
   const std::int64_t n = blocks.floats();
   const auto run = [&](bool streamed, double budget) {
-    return best_rate(budget, [&](std::int64_t passes) {
-      on_each_thread(threads, [&](std::int64_t thread) {
-        float* x = blocks.block(thread);
-        for (std::int64_t pass = 0; pass < passes; ++pass) {
-          switch (stream) {
-            case Stream::Read: keep(loops.read(x, n)); break;
-            case Stream::Copy: loops.copy(x, x + n / 2, n / 2, streamed); break;
-            case Stream::Add: loops.add(x, x + n / 3, x + n / 3 * 2, n / 3, streamed); break;
-          }
-        }
-      });
-      return static_cast<double>(n) * sizeof(float) * static_cast<double>(threads) *
-             static_cast<double>(passes);
-    }) / 1e9;
+    return best_rate(budget,
+                     [&](std::int64_t passes) {
+                       on_each_thread(threads, [&](std::int64_t thread) {
+                         float* x = blocks.block(thread);
+                         for (std::int64_t pass = 0; pass < passes; ++pass) {
+                           switch (stream) {
+                             case Stream::Read:
+                               keep(loops.read(x, n));
+                               break;
+                             case Stream::Copy:
+                               loops.copy(x, x + n / 2, n / 2, streamed);
+                               break;
+                             case Stream::Add:
+                               loops.add(x, x + n / 3, x + n / 3 * 2, n / 3, streamed);
+                               break;
+                           }
+                         }
+                       });
+                       return static_cast<double>(n) * sizeof(float) *
+                              static_cast<double>(threads) * static_cast<double>(passes);
+                     }) /
+           1e9;
   };
   if (stream == Stream::Read) return run(false, seconds);
   return std::max(run(false, seconds / 2), run(true, seconds / 2));
@@ -140,12 +154,38 @@ std::size_t beyond_caches(const Machine& machine) {
   return std::clamp<std::size_t>(6 * data_cache_bytes(machine, 3), 96UL << 20, 768UL << 20);
 }
 
-std::vector<Level> memory_levels(const Machine& machine, int threads) {
-  const auto own = static_cast<std::size_t>(threads);
-  return {{"L1", data_cache_bytes(machine, 1) / 2 * own},
+MeasuredCeilings measure_ceilings(const Machine& machine, int threads,
+                                  const std::function<void(const std::string&)>& progress) {
+  constexpr double kSecondsEach = 0.05;
+  const auto announce = [&](const std::string& what, int on) {
+    if (progress) progress("measuring " + what + ", " + std::to_string(on) + " threads");
+  };
+  std::vector<int> counts = {1};
+  if (threads > 1) counts.push_back(threads);
+
+  MeasuredCeilings all;
+  for (const int bits : {32, 64}) {
+    for (const int on : counts) {
+      announce("multiply-adds of " + std::to_string(bits) + " bits", on);
+      all.fma.push_back({bits, on, fma_gflop_per_s(bits, on, kSecondsEach)});
+    }
+  }
+  for (const Stream stream : {Stream::Read, Stream::Copy, Stream::Add}) {
+    for (const int on : counts) {
+      const auto own = static_cast<std::size_t>(on);
+      const std::pair<const char*, std::size_t> levels[] = {
+          {"L1", data_cache_bytes(machine, 1) / 2 * own},
           {"L2", data_cache_bytes(machine, 2) / 2 * own},
           {"L3", data_cache_bytes(machine, 3) / 2},
           {"memory", beyond_caches(machine)}};
+      for (const auto& [level, bytes] : levels) {
+        announce(std::string(stream_name(stream)) + " of " + level, on);
+        all.streams.push_back(
+            {stream, level, bytes, on, stream_gb_per_s(stream, bytes, on, kSecondsEach)});
+      }
+    }
+  }
+  return all;
 }
 
 }  // namespace baregrad::bench

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "bench/machine.h"
 
@@ -22,12 +25,24 @@ double stream_gb_per_s(Stream stream, std::size_t bytes, int threads, double sec
 /// So much memory that no cache of this machine helps.
 std::size_t beyond_caches(const Machine& machine);
 
-/// How far the threads are worth looking at: one cache level or memory.
-struct Level {
-  const char* name;   ///< "L1", "L2", "L3", "memory"
-  std::size_t bytes;  ///< to go over with `threads` threads
+/// All of them, with one thread and with `threads`. Takes about two seconds.
+struct FmaCeiling {
+  int bits;
+  int threads;
+  double gflop_per_s;
 };
-/// Half of each cache, and memory beyond all. L1 and L2 are each core's own, L3 is shared.
-std::vector<Level> memory_levels(const Machine& machine, int threads);
+struct StreamCeiling {
+  Stream stream;
+  const char* level;  ///< "L1", "L2", "L3": half of that cache; "memory": beyond all of them
+  std::size_t bytes;  ///< gone over; with several threads L1 and L2 count once per thread
+  int threads;
+  double gb_per_s;
+};
+struct MeasuredCeilings {
+  std::vector<FmaCeiling> fma;
+  std::vector<StreamCeiling> streams;
+};
+MeasuredCeilings measure_ceilings(const Machine& machine, int threads,
+                                  const std::function<void(const std::string&)>& progress = {});
 
 }  // namespace baregrad::bench

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <thread>
 
+#include <sys/resource.h>
+
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
 #include "kernels/table.h"
@@ -69,6 +71,12 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
 }
 
+double interruptions_so_far() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_nivcsw);
+}
+
 }  // namespace
 
 ThreadScope::ThreadScope(int threads) : before_(get_num_threads()) { set_num_threads(threads); }
@@ -87,12 +95,23 @@ std::vector<std::int64_t> Session::sizes(std::vector<std::int64_t> otherwise) co
   return options_.sizes.empty() ? otherwise : options_.sizes;
 }
 
+void Session::begin(std::string bench) {
+  bench_ = std::move(bench);
+  measured_s_ = 0;
+  interruptions_ = 0;
+}
+
+double Session::interruptions_per_s() const noexcept {
+  return measured_s_ > 0 ? interruptions_ / measured_s_ : 0;
+}
+
 void Session::announce(const std::string& row) const {
   if (progress_) progress_(bench_ + ": " + row);
 }
 
 double Session::ceiling(Stream stream, std::int64_t bytes, int threads) {
-  // Twice as much memory is as fast but for the edges of the caches; beyond them all it is the same.
+  // Twice as much memory is as fast but for the edges of the caches; beyond them all it is the
+  // same.
   const std::size_t beyond = beyond_caches(machine_);
   const std::size_t rounded = std::bit_floor(static_cast<std::size_t>(bytes));
   const std::tuple key{stream, std::min(rounded, beyond), threads};
@@ -109,6 +128,8 @@ void Session::measure(const Row& row) {
   std::vector<Samples> samples(row.candidates.size());
   for (std::size_t k = 0; k < samples.size(); ++k) warm_up(row, row.candidates[k], samples[k]);
 
+  const Clock::time_point start = Clock::now();
+  const double interruptions = interruptions_so_far();
   const int rounds = options_.quick ? kQuickRounds : kRounds;
   const double turn_ns = options_.seconds * 1e9 / (rounds * static_cast<double>(samples.size()));
   for (int round = 0; round < rounds; ++round) {
@@ -118,6 +139,9 @@ void Session::measure(const Row& row) {
       take_turn(row, row.candidates[k], turn_ns, samples[k]);
     }
   }
+
+  measured_s_ += std::chrono::duration<double>(Clock::now() - start).count();
+  interruptions_ += interruptions_so_far() - interruptions;
 
   std::vector<Result> results(samples.size());
   for (std::size_t k = 0; k < samples.size(); ++k) {
@@ -169,6 +193,5 @@ void check_same(const std::string& row, const Tensor& ours, const float* peer, d
                      std::to_string(i) + ": " + std::to_string(a) + " and " + std::to_string(b));
   }
 }
-
 
 }  // namespace baregrad::bench

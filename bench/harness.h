@@ -34,10 +34,11 @@ class ThreadScope {
 };
 
 struct Options {
-  int threads = 0;      ///< 0: as many as the engine uses
-  double seconds = 1;   ///< of measuring per row, all implementations together
-  bool quick = false;   ///< a look, not a measurement: few repeats, no 100-million rows
-  std::vector<std::int64_t> sizes = {};  ///< what they count is each benchmark's own; empty: its own
+  int threads = 0;     ///< 0: as many as the engine uses
+  double seconds = 1;  ///< of measuring per row, all implementations together
+  bool quick = false;  ///< a look, not a measurement: few repeats, no 100-million rows
+  std::vector<std::int64_t> sizes =
+      {};  ///< what they count is each benchmark's own; empty: its own
 };
 
 /// One implementation of what a row does, `calls` times over.
@@ -61,11 +62,12 @@ struct Row {
   std::string dtype;
   std::string shape;
   int threads = 1;
-  std::int64_t elements = 0;  ///< per call; 0: the row is not about elements
-  std::int64_t bytes = 0;     ///< that must move per call; 0: the row is not about memory
+  std::int64_t elements = 0;    ///< per call; 0: the row is not about elements
+  std::int64_t bytes = 0;       ///< that must move per call; 0: the row is not about memory
   Stream stream = Stream::Add;  ///< the loop that moves bytes in the same manner
-  std::int64_t calls = 0;  ///< per sample; 0: as many as make the clock's own cost disappear
-  std::function<void()> prepare = {};  ///< before every sample, not timed; implies one call a sample
+  std::int64_t calls = 0;       ///< per sample; 0: as many as make the clock's own cost disappear
+  std::function<void()> prepare =
+      {};  ///< before every sample, not timed; implies one call a sample
   std::vector<Candidate> candidates = {};  ///< ours first
 };
 
@@ -84,7 +86,7 @@ struct Result {
   // Absent when 0: the row is not about elements or memory, or has nothing to compare with.
   double ns_per_element = 0;
   double gb_per_s = 0;
-  double stream_gb_per_s = 0;    ///< the ceiling, measured in this run on as much memory
+  double stream_gb_per_s = 0;  ///< the ceiling, measured in this run on as much memory
   double percent_of_stream = 0;
   double ratio = 0;  ///< this peer's time / ours; for ours, the fastest peer's
 };
@@ -101,13 +103,17 @@ class Session {
   std::vector<std::int64_t> sizes(std::vector<std::int64_t> otherwise) const;
 
   /// Rows measured from here on belong to this benchmark.
-  void begin(std::string bench) { bench_ = std::move(bench); }
+  void begin(std::string bench);
   void announce(const std::string& row) const;
   void measure(const Row& row);
   /// Adds results measured elsewhere: ours first, then its peers. Fills in what follows from them.
   void add(std::vector<Result> results);
 
   const std::vector<Result>& results() const noexcept { return results_; }
+
+  /// How often a thread was taken off its CPU, per second, since begin(). Beyond a few dozen the
+  /// machine had something else to do, and the timings say little.
+  double interruptions_per_s() const noexcept;
 
  private:
   double ceiling(Stream stream, std::int64_t bytes, int threads);
@@ -119,11 +125,12 @@ class Session {
   std::string bench_;
   std::map<std::tuple<Stream, std::size_t, int>, double> ceilings_;
   std::vector<Result> results_;
+  double measured_s_ = 0;
+  double interruptions_ = 0;
 };
 
 /// Throws unless both computed the same: |ours - peer| <= tolerance * max(1, |peer|) throughout. A
 /// benchmark of two different things would say nothing.
 void check_same(const std::string& row, const Tensor& ours, const float* peer, double tolerance);
-
 
 }  // namespace baregrad::bench

@@ -38,7 +38,8 @@ int count_list(std::string_view list) {
     const int first = number_or(item, -1);
     if (first < 0) return 0;
     const std::size_t dash = item.find('-');
-    count += dash == std::string_view::npos ? 1 : number_or(item.substr(dash + 1), first) - first + 1;
+    count +=
+        dash == std::string_view::npos ? 1 : number_or(item.substr(dash + 1), first) - first + 1;
   }
   return count;
 }
@@ -88,10 +89,9 @@ std::vector<Cache> caches_of_sysconf() {
   };
   std::vector<Cache> caches;
 #ifdef _SC_LEVEL1_DCACHE_SIZE
-  for (const Known& known : {Known{1, "data", _SC_LEVEL1_DCACHE_SIZE},
-                             Known{1, "instruction", _SC_LEVEL1_ICACHE_SIZE},
-                             Known{2, "unified", _SC_LEVEL2_CACHE_SIZE},
-                             Known{3, "unified", _SC_LEVEL3_CACHE_SIZE}}) {
+  for (const Known& known :
+       {Known{1, "data", _SC_LEVEL1_DCACHE_SIZE}, Known{1, "instruction", _SC_LEVEL1_ICACHE_SIZE},
+        Known{2, "unified", _SC_LEVEL2_CACHE_SIZE}, Known{3, "unified", _SC_LEVEL3_CACHE_SIZE}}) {
     const long bytes = sysconf(known.name);
     if (bytes > 0) caches.push_back({known.level, known.type, static_cast<std::size_t>(bytes), 0});
   }
@@ -118,8 +118,8 @@ Machine describe_machine() {
   machine.logical_cpus = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   machine.physical_cores = count_cores(machine.logical_cpus);
   cpu_set_t usable;
-  machine.usable_cpus = sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable)
-                                                                         : machine.logical_cpus;
+  machine.usable_cpus =
+      sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : machine.logical_cpus;
   machine.memory_bytes = static_cast<std::size_t>(std::max(0L, sysconf(_SC_PHYS_PAGES))) *
                          static_cast<std::size_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
   machine.caches = caches_of_sysfs();

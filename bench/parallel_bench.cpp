@@ -1,4 +1,4 @@
-// Fork-join latency of our pool beside OpenMP's. The one file of the engine compiled with -fopenmp.
+// Fork-join latency of our pool beside OpenMP's. OpenMP is a peer.
 #include "parallel_bench.h"
 
 #include <algorithm>
@@ -16,7 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRounds = 30;
 constexpr int kSamplesPerRound = 40;
 constexpr int kRegionsPerSample = 20;  // the clock itself takes a tenth of a region
 constexpr int kWarmUpRegions = 200;
@@ -59,16 +58,17 @@ double quantile(const std::vector<double>& sorted, double q) {
 }
 
 template <class OurRegion, class OpenMpRegion>
-ForkJoin interleave(int threads, OurRegion ours, OpenMpRegion openmp) {
+ForkJoin interleave(int threads, int rounds, OurRegion ours, OpenMpRegion openmp) {
   std::vector<double> ours_ns;
   std::vector<double> openmp_ns;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     sample(ours, ours_ns);
     sample(openmp, openmp_ns);
   }
   std::sort(ours_ns.begin(), ours_ns.end());
   std::sort(openmp_ns.begin(), openmp_ns.end());
   return {threads,
+          static_cast<int>(ours_ns.size()),
           quantile(ours_ns, 0.5),
           quantile(ours_ns, 0.1),
           quantile(ours_ns, 0.9),
@@ -78,7 +78,8 @@ ForkJoin interleave(int threads, OurRegion ours, OpenMpRegion openmp) {
 }
 
 template <class MakeBody>
-std::vector<ForkJoin> measure(const std::vector<int>& thread_counts, MakeBody make_body) {
+std::vector<ForkJoin> measure(const std::vector<int>& thread_counts, int rounds,
+                              MakeBody make_body) {
   struct Restore {
     int threads = get_num_threads();
     ~Restore() { set_num_threads(threads); }
@@ -95,20 +96,20 @@ std::vector<ForkJoin> measure(const std::vector<int>& thread_counts, MakeBody ma
 #pragma omp parallel for schedule(static) num_threads(threads)
       for (int i = 0; i < threads; ++i) body();
     };
-    results.push_back(interleave(threads, ours, openmp));
+    results.push_back(interleave(threads, rounds, ours, openmp));
   }
   return results;
 }
 
 }  // namespace
 
-std::vector<ForkJoin> measure_fork_join(std::vector<int> thread_counts) {
-  return measure(thread_counts, [](int) { return Empty{}; });
+std::vector<ForkJoin> measure_fork_join(std::vector<int> thread_counts, int rounds) {
+  return measure(thread_counts, rounds, [](int) { return Empty{}; });
 }
 
-std::vector<ForkJoin> measure_fork_join_all_present(std::vector<int> thread_counts) {
+std::vector<ForkJoin> measure_fork_join_all_present(std::vector<int> thread_counts, int rounds) {
   std::atomic<int> arrived{0};
-  return measure(thread_counts, [&arrived](int threads) {
+  return measure(thread_counts, rounds, [&arrived](int threads) {
     arrived.store(0, std::memory_order_relaxed);
     return AllPresent{arrived, threads};
   });

@@ -91,9 +91,8 @@ Floats sigmoid(const float* x, std::int64_t n, int threads) {
 }
 
 Floats gelu(const float* x, std::int64_t n, int threads) {
-  return fill(n, threads, [x](std::int64_t i) {
-    return 0.5f * x[i] * (1.0f + std::erf(x[i] * 0.70710678f));
-  });
+  return fill(n, threads,
+              [x](std::int64_t i) { return 0.5f * x[i] * (1.0f + std::erf(x[i] * 0.70710678f)); });
 }
 
 Floats erf(const float* x, std::int64_t n, int threads) {

@@ -48,8 +48,10 @@ const Libmvec* libmvec();
 // Reductions of x[rows, cols] in float, each thread a part of the rows (or of the columns).
 enum class Reduction { Sum, Max, Mean, Var };
 Floats reduce_all(Reduction op, const float* x, std::int64_t rows, std::int64_t cols, int threads);
-Floats reduce_axis0(Reduction op, const float* x, std::int64_t rows, std::int64_t cols, int threads);
-Floats reduce_axis1(Reduction op, const float* x, std::int64_t rows, std::int64_t cols, int threads);
+Floats reduce_axis0(Reduction op, const float* x, std::int64_t rows, std::int64_t cols,
+                    int threads);
+Floats reduce_axis1(Reduction op, const float* x, std::int64_t rows, std::int64_t cols,
+                    int threads);
 /// Along each row.
 Floats softmax(const float* x, std::int64_t rows, std::int64_t cols, int threads);
 

@@ -34,10 +34,14 @@ float squares_run(const float* x, std::int64_t n, float mean) {
 float reduce_run(Reduction op, const float* x, std::int64_t n) {
   const auto count = static_cast<float>(n);
   switch (op) {
-    case Reduction::Sum: return sum_run(x, n);
-    case Reduction::Max: return max_run(x, n);
-    case Reduction::Mean: return sum_run(x, n) / count;
-    case Reduction::Var: break;
+    case Reduction::Sum:
+      return sum_run(x, n);
+    case Reduction::Max:
+      return max_run(x, n);
+    case Reduction::Mean:
+      return sum_run(x, n) / count;
+    case Reduction::Var:
+      break;
   }
   return squares_run(x, n, sum_run(x, n) / count) / count;
 }
@@ -96,15 +100,20 @@ void reduce_columns(Reduction op, const float* x, std::int64_t rows, std::int64_
 
 }  // namespace
 
-Floats reduce_all(Reduction op, const float* x, std::int64_t rows, std::int64_t cols,
-                  int threads) {
+Floats reduce_all(Reduction op, const float* x, std::int64_t rows, std::int64_t cols, int threads) {
   const std::int64_t n = rows * cols;
   const auto count = static_cast<float>(n);
   Floats result = allocate(1);
   switch (op) {
-    case Reduction::Sum: result[0] = sum_all(x, n, threads); break;
-    case Reduction::Max: result[0] = max_all(x, n, threads); break;
-    case Reduction::Mean: result[0] = sum_all(x, n, threads) / count; break;
+    case Reduction::Sum:
+      result[0] = sum_all(x, n, threads);
+      break;
+    case Reduction::Max:
+      result[0] = max_all(x, n, threads);
+      break;
+    case Reduction::Mean:
+      result[0] = sum_all(x, n, threads) / count;
+      break;
     case Reduction::Var:
       result[0] = squares_all(x, n, sum_all(x, n, threads) / count, threads) / count;
       break;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "baregrad/dims.h"
@@ -94,10 +96,10 @@ class BAREGRAD_API Tensor {
 
   /// First element, untyped.
   void* data_ptr() const noexcept { return impl_->data_; }
-  /// First element; throws DTypeError when T is not the dtype.
+  /// First element; throws DTypeError when T is not the dtype, ValueError when undefined.
   template <class T>
   T* data() const {
-    if (dtype() != dtype_of<T>) throw_dtype_mismatch(dtype_of<T>);
+    if (!defined() || dtype() != dtype_of<T>) throw_not_of_dtype(dtype_of<T>, "data");
     return reinterpret_cast<T*>(impl_->data_);
   }
   /// The only element, converted; throws ShapeError when there is not exactly one.
@@ -118,16 +120,19 @@ class BAREGRAD_API Tensor {
   /// All elements in row-major order; throws DTypeError when T is not the dtype.
   template <class T>
   std::vector<T> to_vector() const {
-    if (dtype() != dtype_of<T>) throw_dtype_mismatch(dtype_of<T>);
-    std::vector<T> out(static_cast<std::size_t>(numel()));
-    if constexpr (std::is_same_v<T, bool>) {
-      std::vector<std::uint8_t> bytes(out.size());
-      copy_to(bytes.data());
-      out.assign(bytes.begin(), bytes.end());
-    } else {
-      copy_to(out.data());
+    if (!defined() || dtype() != dtype_of<T>) throw_not_of_dtype(dtype_of<T>, "to_vector");
+    std::vector<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>> out;
+    try {
+      out.resize(static_cast<std::size_t>(numel()));
+    } catch (const std::exception&) {  // length_error or bad_alloc: an expanded tensor has any size
+      throw_no_room("to_vector");
     }
-    return out;
+    copy_to(out.data());
+    if constexpr (std::is_same_v<T, bool>) {
+      return {out.begin(), out.end()};
+    } else {
+      return out;
+    }
   }
   /// Copies all elements, row-major, to `out`, which has room for nbytes() bytes.
   void copy_to(void* out) const;
@@ -161,7 +166,8 @@ class BAREGRAD_API Tensor {
   static Tensor copy_of(const void* values, const Dims& shape, DType dtype) {
     return copy_of(values, shape[0], shape, dtype);
   }
-  [[noreturn]] void throw_dtype_mismatch(DType asked) const;
+  [[noreturn]] void throw_not_of_dtype(DType asked, const char* who) const;
+  [[noreturn]] void throw_no_room(const char* who) const;
 
   Ref<TensorImpl> impl_;
 };

@@ -6,7 +6,7 @@
 namespace baregrad {
 
 void detail::throw_too_many_dims(std::int64_t count) {
-  throw ShapeError(message("a tensor has at most ", kMaxDims, " dimensions, not ", count));
+  throw ShapeError(message("dims: a tensor has at most ", kMaxDims, " dimensions, not ", count));
 }
 
 std::string to_string(const Dims& dims) {

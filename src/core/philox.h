@@ -17,35 +17,56 @@ inline constexpr std::uint32_t kPhiloxWeyl[2] = {0x9E3779B9U, 0xBB67AE85U};
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// Blocks computed side by side: four vectors of baseline width, enough to hide the multiplier.
-inline constexpr int kPhiloxLanes = 8;
+inline void philox_round(std::uint32_t& c0, std::uint32_t& c1, std::uint32_t& c2, std::uint32_t& c3,
+                         const PhiloxKey& key) noexcept {
+  const std::uint64_t p0 = std::uint64_t{kPhiloxMultipliers[0]} * c0;
+  const std::uint64_t p1 = std::uint64_t{kPhiloxMultipliers[1]} * c2;
+  c0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ key[0];
+  c2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ key[1];
+  c1 = static_cast<std::uint32_t>(p1);
+  c3 = static_cast<std::uint32_t>(p0);
+}
 
-/// One word of the counter, lane by lane.
-using PhiloxWords = std::uint32_t[kPhiloxLanes];
-
-/// The counters in c0..c3 replaced by their random bits.
-inline void philox_lanes(PhiloxWords& c0, PhiloxWords& c1, PhiloxWords& c2, PhiloxWords& c3,
-                         PhiloxKey key) noexcept {
-  for (int round = 0; round < kPhiloxRounds; ++round) {
-    for (int i = 0; i < kPhiloxLanes; ++i) {
-      const std::uint64_t p0 = std::uint64_t{kPhiloxMultipliers[0]} * c0[i];
-      const std::uint64_t p1 = std::uint64_t{kPhiloxMultipliers[1]} * c2[i];
-      c0[i] = static_cast<std::uint32_t>(p1 >> 32) ^ c1[i] ^ key[0];
-      c2[i] = static_cast<std::uint32_t>(p0 >> 32) ^ c3[i] ^ key[1];
-      c1[i] = static_cast<std::uint32_t>(p1);
-      c3[i] = static_cast<std::uint32_t>(p0);
-    }
-    key[0] += kPhiloxWeyl[0];
-    key[1] += kPhiloxWeyl[1];
-  }
+inline PhiloxKey philox_next_key(const PhiloxKey& key) noexcept {
+  return {key[0] + kPhiloxWeyl[0], key[1] + kPhiloxWeyl[1]};
 }
 
 /// The random block of one counter.
-inline PhiloxCounter philox(const PhiloxCounter& counter, const PhiloxKey& key) noexcept {
-  PhiloxWords c[4] = {};
-  for (std::size_t w = 0; w < 4; ++w) c[w][0] = counter[w];
-  philox_lanes(c[0], c[1], c[2], c[3], key);
-  return {c[0][0], c[1][0], c[2][0], c[3][0]};
+inline PhiloxCounter philox(PhiloxCounter c, PhiloxKey key) noexcept {
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    philox_round(c[0], c[1], c[2], c[3], key);
+    key = philox_next_key(key);
+  }
+  return c;
+}
+
+/// Blocks computed side by side: a vector of baseline width.
+inline constexpr int kPhiloxLanes = 4;
+
+/// The blocks of kPhiloxLanes counters from (low, high) on; low must not wrap among them.
+inline void philox_group(std::uint64_t low, std::uint32_t high, PhiloxKey key,
+                         std::uint32_t* out) noexcept {
+  std::uint32_t c0[kPhiloxLanes];
+  std::uint32_t c1[kPhiloxLanes];
+  std::uint32_t c2[kPhiloxLanes];
+  std::uint32_t c3[kPhiloxLanes];
+  for (int i = 0; i < kPhiloxLanes; ++i) {
+    const std::uint64_t lane = low + static_cast<std::uint64_t>(i);
+    c0[i] = static_cast<std::uint32_t>(lane);
+    c1[i] = static_cast<std::uint32_t>(lane >> 32);
+    c2[i] = high;
+    c3[i] = 0;
+  }
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    for (int i = 0; i < kPhiloxLanes; ++i) philox_round(c0[i], c1[i], c2[i], c3[i], key);
+    key = philox_next_key(key);
+  }
+  for (int i = 0; i < kPhiloxLanes; ++i) {
+    out[4 * i] = c0[i];
+    out[4 * i + 1] = c1[i];
+    out[4 * i + 2] = c2[i];
+    out[4 * i + 3] = c3[i];
+  }
 }
 
 /// Blocks first .. first + count - 1 after the state's position, four words each. The seed is the
@@ -54,24 +75,18 @@ inline void philox_blocks(const Generator::State& state, std::uint64_t first, st
                           std::uint32_t* out) noexcept {
   const PhiloxKey key = {static_cast<std::uint32_t>(state.seed),
                          static_cast<std::uint32_t>(state.seed >> 32)};
-  for (std::int64_t done = 0; done < count; done += kPhiloxLanes) {
-    PhiloxWords c0, c1, c2, c3;
-    for (int i = 0; i < kPhiloxLanes; ++i) {
-      const std::uint64_t block = first + static_cast<std::uint64_t>(done + i);
-      const std::uint64_t low = state.position + block;
-      c0[i] = static_cast<std::uint32_t>(low);
-      c1[i] = static_cast<std::uint32_t>(low >> 32);
-      c2[i] = low < block ? 1 : 0;
-      c3[i] = 0;
-    }
-    philox_lanes(c0, c1, c2, c3, key);
-    const auto lanes = static_cast<int>(std::min<std::int64_t>(kPhiloxLanes, count - done));
-    for (int i = 0; i < lanes; ++i) {
-      std::uint32_t* block = out + (done + i) * 4;
-      block[0] = c0[i];
-      block[1] = c1[i];
-      block[2] = c2[i];
-      block[3] = c3[i];
+  const std::uint64_t start = state.position + first;
+  for (std::int64_t done = 0; done < count;) {
+    const std::uint64_t low = start + static_cast<std::uint64_t>(done);
+    const std::uint32_t high = (start < first ? 1U : 0U) + (low < start ? 1U : 0U);
+    if (count - done >= kPhiloxLanes && low + (kPhiloxLanes - 1) > low) {
+      philox_group(low, high, key, out + done * 4);
+      done += kPhiloxLanes;
+    } else {
+      const PhiloxCounter block = philox(
+          {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32), high, 0}, key);
+      std::copy(block.begin(), block.end(), out + done * 4);
+      done += 1;
     }
   }
 }

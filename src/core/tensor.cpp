@@ -1,5 +1,6 @@
 #include "baregrad/tensor.h"
 
+#include <cmath>
 #include <cstring>
 #include <new>
 
@@ -29,9 +30,28 @@ Reach reach_of(const Dims& shape, const Dims& strides, const char* who) {
 
 void check_same_length(const Dims& shape, const Dims& strides, const char* who) {
   if (shape.size() != strides.size()) {
-    throw ShapeError(message(who, ": shape ", to_string(shape), " and strides ",
-                             to_string(strides), " differ in length"));
+    throw ShapeError(message(who, ": shape ", to_string(shape), " and strides ", to_string(strides),
+                             " differ in length"));
   }
+}
+
+/// Strides that no element needs could be any number and wrap in later arithmetic; they are kept
+/// only where they make sense: within the `room` of the storage along an axis of size 1 ...
+void tame_unit_strides(Layout& layout, std::int64_t room) {
+  for (int i = 0; i < layout.ndim(); ++i) {
+    std::int64_t& stride = layout.strides[i];
+    if (layout.shape[i] == 1 && (stride > room || stride < -room)) stride = 1;
+  }
+}
+
+/// ... and in an array without elements, while all they span stays far from 2^63 bytes.
+void tame_empty_strides(Layout& layout) {
+  double span = 0;
+  for (int i = 0; i < layout.ndim(); ++i) {
+    span += std::fabs(static_cast<double>(layout.strides[i])) *
+            (static_cast<double>(layout.shape[i]) + 1);
+  }
+  if (span > 0x1p58) layout.strides = contiguous_strides(layout.shape);
 }
 
 }  // namespace
@@ -55,12 +75,14 @@ Tensor Tensor::make(Ref<Storage> storage, DType dtype, const Layout& layout) {
 }
 
 Tensor Tensor::view_of(Ref<Storage> storage, DType dtype, const Layout& layout, const char* who) {
+  if (!storage) throw ValueError(message(who, ": there is no storage to view"));
   check_same_length(layout.shape, layout.strides, who);
   const std::int64_t room = static_cast<std::int64_t>(storage->bytes() / itemsize(dtype));
   Layout checked = layout;
   if (checked_numel(layout.shape, dtype, who) == 0) {
     // Nothing is reachable; keep the offset where a pointer may point.
     if (checked.offset < 0 || checked.offset > room) checked.offset = 0;
+    tame_empty_strides(checked);
     return make(std::move(storage), dtype, checked);
   }
   const Reach reach = reach_of(layout.shape, layout.strides, who);
@@ -71,12 +93,22 @@ Tensor Tensor::view_of(Ref<Storage> storage, DType dtype, const Layout& layout, 
                              to_string(layout.strides), " and offset ", layout.offset,
                              " reaches elements ", first, " to ", last, " of a storage of ", room));
   }
+  tame_unit_strides(checked, room);
   return make(std::move(storage), dtype, checked);
 }
 
 Tensor Tensor::allocate(const Dims& shape, DType dtype, const char* who) {
   const std::int64_t numel = checked_numel(shape, dtype, who);
-  return make(Storage::allocate(checked_bytes(numel, dtype)), dtype, Layout::contiguous(shape));
+  Ref<Storage> storage;
+  try {
+    storage = Storage::allocate(checked_bytes(numel, dtype));
+  } catch (const OutOfMemory& e) {
+    // The allocator knows bytes only: the caller asked for a shape.
+    throw OutOfMemory(
+        message(who, ": no memory for ", name(dtype), to_string(shape), ": ", e.what()),
+        e.requested_bytes(), e.live_bytes());
+  }
+  return make(std::move(storage), dtype, Layout::contiguous(shape));
 }
 
 Tensor Tensor::from_blob(void* data, const Dims& shape, DType dtype,
@@ -97,13 +129,20 @@ Tensor Tensor::from_blob(void* data, const Dims& shape, const Dims& strides, DTy
   Reach reach{0, -1};
   if (numel > 0) reach = reach_of(shape, strides, kWho);
   const std::int64_t low = checked_mul(reach.low, width, kWho);
-  const std::int64_t count = checked_add(checked_add(reach.high, checked_mul(reach.low, -1, kWho), kWho), 1, kWho);
+  const std::int64_t extent = checked_add(reach.high, checked_mul(reach.low, -1, kWho), kWho);
+  const std::int64_t count = checked_add(extent, 1, kWho);
   const std::int64_t bytes = checked_mul(count, width, kWho);
+  Layout layout{shape, strides, -reach.low};
+  if (numel > 0) {
+    tame_unit_strides(layout, count);
+  } else {
+    tame_empty_strides(layout);
+  }
   std::function<void(void*)> release;
   if (deleter) release = [data, deleter = std::move(deleter)](void*) { deleter(data); };
   Ref<Storage> storage = Storage::borrow(static_cast<char*>(data) + low,
                                          static_cast<std::size_t>(bytes), std::move(release));
-  return make(std::move(storage), dtype, {shape, strides, -reach.low});
+  return make(std::move(storage), dtype, layout);
 }
 
 Tensor Tensor::copy_of(const void* values, std::int64_t count, const Dims& shape, DType dtype) {
@@ -126,6 +165,7 @@ Tensor Tensor::scalar(const Scalar& value, std::optional<DType> dtype) {
 }
 
 std::int64_t Tensor::size(std::int64_t axis) const {
+  if (!defined()) throw ValueError("size: the tensor is undefined");
   return shape()[normalize_axis(axis, ndim(), "size")];
 }
 
@@ -136,8 +176,14 @@ Scalar Tensor::item() const {
   return load_scalar(data_ptr(), dtype());
 }
 
-void Tensor::throw_dtype_mismatch(DType asked) const {
-  throw DTypeError(message("data: asked for ", name(asked), " of a tensor ", describe(*this)));
+void Tensor::throw_not_of_dtype(DType asked, const char* who) const {
+  if (!defined()) throw ValueError(message(who, ": the tensor is undefined"));
+  throw DTypeError(message(who, ": asked for ", name(asked), " of a tensor ", describe(*this)));
+}
+
+void Tensor::throw_no_room(const char* who) const {
+  throw OutOfMemory(message(who, ": no memory for the elements of ", describe(*this)), nbytes(),
+                    current_allocator().stats().live_bytes);
 }
 
 std::string describe(const Tensor& tensor) {

@@ -62,7 +62,8 @@ class ArgReduction {
         reader_(plan_, x.dtype, compute_, /*runs_as_rows=*/true, table_) {
     // Slow runs are turned into rows; a cache line of lanes at a time.
     const std::int64_t line = 64 / static_cast<std::int64_t>(itemsize(x.dtype));
-    cut_blocks(plan_, {.elements = reader_.stage_elements(), .lanes = plan_.inner ? kMaxLanes : line});
+    cut_blocks(plan_,
+               {.elements = reader_.stage_elements(), .lanes = plan_.inner ? kMaxLanes : line});
   }
 
   void run() {
@@ -114,8 +115,8 @@ class ArgReduction {
     for_blocks(plan_, tile, begin, end, [&](const ReduceBlock& block) {
       const Rows rows = reader_.read(block, scratch);
       for (std::int64_t r = 0; r < rows.rows; ++r) {
-        const char* row =
-            static_cast<const char*>(rows.data) + r * rows.row_stride * static_cast<std::int64_t>(size_);
+        const char* row = static_cast<const char*>(rows.data) +
+                          r * rows.row_stride * static_cast<std::int64_t>(size_);
         const std::int64_t i = kernel_(row, rows.cols);
         take(best, r, row + i * static_cast<std::int64_t>(size_), block.run_begin + i);
       }

@@ -9,10 +9,14 @@ Ceilings ceilings(Isa isa) {
   table(isa);  // refuses what this machine cannot run
   switch (isa) {
     case Isa::Reference:
-    case Isa::Scalar: break;
-    case Isa::Sse4: return N_SSE4::ceilings();
-    case Isa::Avx2: return N_AVX2::ceilings();
-    case Isa::Avx512: return N_AVX3::ceilings();
+    case Isa::Scalar:
+      break;
+    case Isa::Sse4:
+      return N_SSE4::ceilings();
+    case Isa::Avx2:
+      return N_AVX2::ceilings();
+    case Isa::Avx512:
+      return N_AVX3::ceilings();
   }
   return N_SCALAR::ceilings();
 }

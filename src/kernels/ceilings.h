@@ -26,9 +26,17 @@ struct Ceilings {
 Ceilings ceilings(Isa isa);
 
 // As in cpu/register.h: what each instruction set's objects offer.
-namespace N_SCALAR { Ceilings ceilings(); }
-namespace N_SSE4 { Ceilings ceilings(); }
-namespace N_AVX2 { Ceilings ceilings(); }
-namespace N_AVX3 { Ceilings ceilings(); }
+namespace N_SCALAR {
+Ceilings ceilings();
+}
+namespace N_SSE4 {
+Ceilings ceilings();
+}
+namespace N_AVX2 {
+Ceilings ceilings();
+}
+namespace N_AVX3 {
+Ceilings ceilings();
+}
 
 }  // namespace baregrad::kernels

@@ -18,7 +18,8 @@ namespace {
 
 // Kernel calls added to one accumulator before it is put aside: a chain of adds is never longer.
 constexpr std::int64_t kCascade = 16;
-// Rows of a block that is not staged; kMaxLanes of them fit into L2, where variance reads them twice.
+// Rows of a block that is not staged; kMaxLanes of them fit into L2, where variance reads them
+// twice.
 constexpr std::int64_t kMinDirectRun = 64;
 
 bool is_variance(OpId op) noexcept { return op == OpId::var || op == OpId::std; }
@@ -37,12 +38,10 @@ struct Choice {
 
 Choice choose(OpId op, DType x, DType out) noexcept {
   const DType compute = compute_dtype(x);
-  const DType as_float = is_floating(x)       ? compute
+  const DType as_float = is_floating(x)     ? compute
                          : itemsize(x) <= 2 ? DType::Float32
                                             : DType::Float64;
-  const DType as_int = !is_floating(x)          ? x
-                       : is_unsigned_int(out) ? DType::UInt64
-                                              : DType::Int64;
+  const DType as_int = !is_floating(x) ? x : is_unsigned_int(out) ? DType::UInt64 : DType::Int64;
   switch (op) {
     case OpId::sum:
     case OpId::mean:
@@ -222,15 +221,16 @@ class Reduction {
   /// them for each tile, or null.
   void accumulate_split(const ReduceKernel& k, const double* shifts, char* partials) const {
     const std::int64_t stride = partial_stride(k);
-    parallel::parallel_for(plan_.tiles * plan_.splits, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t tile = i / plan_.splits;
-        const std::int64_t split = i % plan_.splits;
-        accumulate(k, tile, plan_.split_begin(split), plan_.split_begin(split + 1),
-                   tile_at(plan_, tile).lanes, partials + i * stride,
-                   shifts == nullptr ? nullptr : shifts + tile * plan_.lane_block);
-      }
-    });
+    parallel::parallel_for(
+        plan_.tiles * plan_.splits, 1, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t tile = i / plan_.splits;
+            const std::int64_t split = i % plan_.splits;
+            accumulate(k, tile, plan_.split_begin(split), plan_.split_begin(split + 1),
+                       tile_at(plan_, tile).lanes, partials + i * stride,
+                       shifts == nullptr ? nullptr : shifts + tile * plan_.lane_block);
+          }
+        });
     for (std::int64_t tile = 0; tile < plan_.tiles; ++tile) {
       const std::int64_t lanes = tile_at(plan_, tile).lanes;
       char* first = partials + tile * plan_.splits * stride;
@@ -274,23 +274,24 @@ class Reduction {
   void run_split_moments() const {
     // A partial: the count, the means, the sums of squares.
     const std::int64_t stride = 1 + 2 * plan_.lane_block;
-    Scratch<4096> memory(
-        static_cast<std::size_t>(plan_.tiles * plan_.splits * stride) * sizeof(double));
+    Scratch<4096> memory(static_cast<std::size_t>(plan_.tiles * plan_.splits * stride) *
+                         sizeof(double));
     auto* partials = reinterpret_cast<double*>(memory.data());
-    parallel::parallel_for(plan_.tiles * plan_.splits, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t tile = i / plan_.splits;
-        const std::int64_t split = i % plan_.splits;
-        const std::int64_t lanes = tile_at(plan_, tile).lanes;
-        Moments moments;
-        accumulate_moments(tile, plan_.split_begin(split), plan_.split_begin(split + 1), lanes,
-                           moments);
-        double* partial = partials + i * stride;
-        partial[0] = static_cast<double>(moments.count);
-        std::copy_n(moments.mean, lanes, partial + 1);
-        std::copy_n(moments.m2, lanes, partial + 1 + plan_.lane_block);
-      }
-    });
+    parallel::parallel_for(plan_.tiles * plan_.splits, 1,
+                           [&](std::int64_t begin, std::int64_t end) {
+                             for (std::int64_t i = begin; i < end; ++i) {
+                               const std::int64_t tile = i / plan_.splits;
+                               const std::int64_t split = i % plan_.splits;
+                               const std::int64_t lanes = tile_at(plan_, tile).lanes;
+                               Moments moments;
+                               accumulate_moments(tile, plan_.split_begin(split),
+                                                  plan_.split_begin(split + 1), lanes, moments);
+                               double* partial = partials + i * stride;
+                               partial[0] = static_cast<double>(moments.count);
+                               std::copy_n(moments.mean, lanes, partial + 1);
+                               std::copy_n(moments.m2, lanes, partial + 1 + plan_.lane_block);
+                             }
+                           });
     for (std::int64_t tile = 0; tile < plan_.tiles; ++tile) {
       const std::int64_t lanes = tile_at(plan_, tile).lanes;
       Moments moments;
@@ -352,7 +353,7 @@ class Reduction {
 
 /// What a reduction of nothing gives, for all of out.
 void fill_empty(OpId op, const View& out) {
-  const double value = op == OpId::prod || op == OpId::all                         ? 1
+  const double value = op == OpId::prod || op == OpId::all ? 1
                        : op == OpId::mean || op == OpId::var || op == OpId::std
                            ? std::numeric_limits<double>::quiet_NaN()
                            : 0;
@@ -360,8 +361,8 @@ void fill_empty(OpId op, const View& out) {
   char element[8];
   char raw[8];
   write_rows(&value, 1, 1, DType::Float64, element, 0, 0, out.dtype, table, raw);
-  strided_copy(static_cast<char*>(out.data), static_cast<std::int64_t>(itemsize(out.dtype)), element, 0,
-               numel(out), itemsize(out.dtype));
+  strided_copy(static_cast<char*>(out.data), static_cast<std::int64_t>(itemsize(out.dtype)),
+               element, 0, numel(out), itemsize(out.dtype));
 }
 
 }  // namespace

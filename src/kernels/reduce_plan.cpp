@@ -102,8 +102,8 @@ void cut_blocks(ReducePlan& plan, const BlockLimits& limits) {
   constexpr std::int64_t kOne = 1;
   if (plan.inner) {
     plan.run_block = std::min(plan.run.size, limits.elements);
-    plan.lane_block = std::min(
-        {plan.lane.size, limits.lanes, std::max(kOne, limits.elements / plan.run_block)});
+    plan.lane_block =
+        std::min({plan.lane.size, limits.lanes, std::max(kOne, limits.elements / plan.run_block)});
   } else {
     plan.lane_block = std::min({plan.lane.size, limits.lanes, limits.elements});
     plan.run_block =
@@ -118,7 +118,8 @@ void cut_blocks(ReducePlan& plan, const BlockLimits& limits) {
 
   const std::int64_t per_tile = plan.reduced_size * plan.lane_block;
   plan.splits = std::clamp<std::int64_t>(
-      std::min(kMaxSplits / std::min(plan.tiles, kMaxSplits), per_tile / kReduceGrain), 1, plan.units);
+      std::min(kMaxSplits / std::min(plan.tiles, kMaxSplits), per_tile / kReduceGrain), 1,
+      plan.units);
   plan.grain = std::max<std::int64_t>(1, kReduceGrain / per_tile);
 }
 
@@ -200,9 +201,11 @@ void write_rows(const void* data, std::int64_t rows, std::int64_t cols, DType fr
   const bool by_rows = rows == 1 || (cols > 1 && std::abs(col_stride) <= std::abs(row_stride));
   for (std::int64_t i = 0; i < (by_rows ? rows : cols); ++i) {
     if (by_rows) {
-      strided_copy(out + i * row_stride, col_stride, p + i * cols * width, width, cols, itemsize(to));
+      strided_copy(out + i * row_stride, col_stride, p + i * cols * width, width, cols,
+                   itemsize(to));
     } else {
-      strided_copy(out + i * col_stride, row_stride, p + i * width, cols * width, rows, itemsize(to));
+      strided_copy(out + i * col_stride, row_stride, p + i * width, cols * width, rows,
+                   itemsize(to));
     }
   }
 }

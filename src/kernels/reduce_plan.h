@@ -8,8 +8,8 @@
 
 namespace baregrad::kernels {
 
-/// Most accumulators of one block.
-inline constexpr std::int64_t kMaxLanes = 512;
+/// Most accumulators of one block: rows of float32 are then read a page at a time.
+inline constexpr std::int64_t kMaxLanes = 1024;
 /// Elements of a block fit into this: two passes over it find it in L1 or next to it.
 inline constexpr std::int64_t kBlockBytes = 32768;
 /// Elements worth a parallel chunk.
@@ -33,8 +33,8 @@ struct ReducePlan {
   bool inner = true;  ///< elements of a run are nearer in memory than lanes are
   int num_kept = 0;
   int num_reduced = 0;
-  ReduceDim kept[kMaxDims];     ///< the others, outermost first
-  ReduceDim reduced[kMaxDims];  ///< likewise
+  ReduceDim kept[kMaxDims];       ///< the others, outermost first
+  ReduceDim reduced[kMaxDims];    ///< likewise
   std::int64_t reduced_size = 1;  ///< elements behind one accumulator
 
   std::int64_t lane_block = 1;
@@ -53,16 +53,16 @@ struct ReducePlan {
 /// Whether the walk may take reduced positions in any order, or needs them in row-major order.
 enum class ReduceOrder : std::uint8_t { Any, RowMajor };
 
-/// x has no element missing (no size 0). `out_strides` (elements of `out_itemsize` bytes) of reduced
-/// axes are 0, or for ops that keep them, what they are.
+/// x has no element missing (no size 0). `out_strides` (elements of `out_itemsize` bytes) of
+/// reduced axes are 0, or for ops that keep them, what they are.
 ReducePlan make_reduce_plan(const View& x, std::uint32_t axes_mask, const std::int64_t* out_strides,
                             std::size_t out_itemsize, ReduceOrder order);
 
 /// What bounds the size of a block.
 struct BlockLimits {
-  std::int64_t elements;         ///< what it may hold
+  std::int64_t elements;  ///< what it may hold
   std::int64_t lanes = kMaxLanes;
-  std::int64_t min_run = 1;      ///< blocks along slow runs are this long even beyond `elements`
+  std::int64_t min_run = 1;  ///< blocks along slow runs are this long even beyond `elements`
 };
 void cut_blocks(ReducePlan& plan, const BlockLimits& limits);
 
@@ -132,8 +132,8 @@ void for_blocks(const ReducePlan& plan, std::int64_t tile, std::int64_t begin, s
   }
 }
 
-/// Contiguous rows of one compute type, as kernels take them. A row is a run where `inner`, else the
-/// lanes of one reduced position.
+/// Contiguous rows of one compute type, as kernels take them. A row is a run where `inner`, else
+/// the lanes of one reduced position.
 struct Rows {
   void* data;
   std::int64_t rows;
@@ -151,7 +151,8 @@ struct alignas(64) BlockScratch {
 /// type already, else gathered and converted.
 class BlockReader {
  public:
-  BlockReader(const ReducePlan& plan, DType from, DType to, bool runs_as_rows, const KernelTable& table);
+  BlockReader(const ReducePlan& plan, DType from, DType to, bool runs_as_rows,
+              const KernelTable& table);
   /// Most elements of a block that must be staged; kernels may be given more where none is.
   std::int64_t stage_elements() const noexcept;
   bool direct() const noexcept { return direct_; }

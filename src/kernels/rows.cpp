@@ -64,9 +64,8 @@ class BlockExp {
     const std::int64_t lanes = tile_at(plan_, tile).lanes;
     alignas(64) char max[kMaxLanes * 8];
     max_.init(max, lanes);
-    for_blocks(plan_, tile, begin, end, [&](const ReduceBlock& block) {
-      apply(max_, reader_.read(block, scratch), max);
-    });
+    for_blocks(plan_, tile, begin, end,
+               [&](const ReduceBlock& block) { apply(max_, reader_.read(block, scratch), max); });
     for (std::int64_t i = 0; i < lanes; ++i) {
       result.max[i] = compute_ == DType::Float64
                           ? reinterpret_cast<const double*>(max)[i]
@@ -187,7 +186,8 @@ void softmax_like(OpId op, const View& x, int axis, const View& out) {
 
   const auto with_compute = [&](auto&& f) { compute == DType::Float64 ? f(0.0) : f(0.0F); };
   const BlockExp blocks(plan, x.dtype, compute, table);
-  cut_blocks(plan, {.elements = blocks.stage_elements(), .lanes = plan.inner ? kMaxLanes : kSlowLanes});
+  cut_blocks(plan,
+             {.elements = blocks.stage_elements(), .lanes = plan.inner ? kMaxLanes : kSlowLanes});
   const std::int64_t row_stride = plan.inner ? plan.lane.out_stride : plan.run.out_stride;
   const std::int64_t col_stride = plan.inner ? plan.run.out_stride : plan.lane.out_stride;
   parallel::parallel_for(plan.tiles, plan.grain, [&](std::int64_t begin, std::int64_t end) {
@@ -241,13 +241,12 @@ void logsumexp(const View& x, std::uint32_t axes_mask, const View& out) {
     }
     return;
   }
-  ReducePlan plan =
-      make_reduce_plan(x, axes_mask, strides, itemsize(out.dtype), ReduceOrder::Any);
+  ReducePlan plan = make_reduce_plan(x, axes_mask, strides, itemsize(out.dtype), ReduceOrder::Any);
   const auto write = [&](std::int64_t tile, const double* values) {
     const ReduceTile t = tile_at(plan, tile);
     char raw[kMaxLanes * 8];
-    write_rows(values, 1, t.lanes, DType::Float64, out_data + t.out_offset, 0,
-               plan.lane.out_stride, out.dtype, table, raw);
+    write_rows(values, 1, t.lanes, DType::Float64, out_data + t.out_offset, 0, plan.lane.out_stride,
+               out.dtype, table, raw);
   };
 
   const bool whole_rows = plan.num_reduced == 0 && plan.run.size <= kBlockBytes;
@@ -271,7 +270,8 @@ void logsumexp(const View& x, std::uint32_t axes_mask, const View& out) {
   }
 
   const BlockExp blocks(plan, x.dtype, compute, table);
-  cut_blocks(plan, {.elements = blocks.stage_elements(), .lanes = plan.inner ? kMaxLanes : kSlowLanes});
+  cut_blocks(plan,
+             {.elements = blocks.stage_elements(), .lanes = plan.inner ? kMaxLanes : kSlowLanes});
   const auto finish = [&](std::int64_t tile, LogSum& sums) {
     const std::int64_t lanes = tile_at(plan, tile).lanes;
     for (std::int64_t i = 0; i < lanes; ++i) sums.sum[i] = sums.value(i);

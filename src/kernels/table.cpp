@@ -30,7 +30,8 @@ struct Entry {
 bool cpu_has(Isa isa) {
   switch (isa) {
     case Isa::Reference:
-    case Isa::Scalar: return true;
+    case Isa::Scalar:
+      return true;
     case Isa::Sse4:
       return __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") &&
              __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
@@ -53,11 +54,20 @@ Entry* build(Isa isa) {
   register_reference(entry->table);
   register_irregular(entry->table);
   switch (isa) {
-    case Isa::Reference: break;
-    case Isa::Scalar: N_SCALAR::register_kernels(entry->table); break;
-    case Isa::Sse4: N_SSE4::register_kernels(entry->table); break;
-    case Isa::Avx2: N_AVX2::register_kernels(entry->table); break;
-    case Isa::Avx512: N_AVX3::register_kernels(entry->table); break;
+    case Isa::Reference:
+      break;
+    case Isa::Scalar:
+      N_SCALAR::register_kernels(entry->table);
+      break;
+    case Isa::Sse4:
+      N_SSE4::register_kernels(entry->table);
+      break;
+    case Isa::Avx2:
+      N_AVX2::register_kernels(entry->table);
+      break;
+    case Isa::Avx512:
+      N_AVX3::register_kernels(entry->table);
+      break;
   }
   return entry;
 }
@@ -70,11 +80,16 @@ const Entry& built() {
 
 const Entry& entry_of(Isa isa) {
   switch (isa) {
-    case Isa::Reference: break;
-    case Isa::Scalar: return built<Isa::Scalar>();
-    case Isa::Sse4: return built<Isa::Sse4>();
-    case Isa::Avx2: return built<Isa::Avx2>();
-    case Isa::Avx512: return built<Isa::Avx512>();
+    case Isa::Reference:
+      break;
+    case Isa::Scalar:
+      return built<Isa::Scalar>();
+    case Isa::Sse4:
+      return built<Isa::Sse4>();
+    case Isa::Avx2:
+      return built<Isa::Avx2>();
+    case Isa::Avx512:
+      return built<Isa::Avx512>();
   }
   return built<Isa::Reference>();
 }

@@ -8,6 +8,7 @@
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
+#include "ops/named.h"
 #include "ops/irregular.h"
 #include "ops/positions.h"
 
@@ -159,7 +160,14 @@ class Resolver {
       throw IndexError(message(who_, ": index tensors of shapes ", shapes(),
                                " do not broadcast against each other"));
     }
-    for (const Tensor& t : positions_) out.positions.push_back(broadcast_to(t, shape));
+    for (std::size_t k = 0; k < positions_.size(); ++k) {
+      const Tensor& t = positions_[k];
+      out.positions.push_back(repeated_to(t, shape, who_));
+      // Broadcast to nothing, a position out of range would not be seen any more.
+      if (callers_axes_[k] < 0 || out.positions.back().numel() != 0) continue;
+      const int axis = static_cast<int>(callers_axes_[k]);
+      check_positions(t, {axis, x_.shape()[axis], x_.dtype(), x_.shape()}, who_);
+    }
     const Dims axes(position_axes_);
     out.attrs.axis = separated_ ? 0 : static_cast<int>(axes[0]);
     if (separated_) {
@@ -290,15 +298,15 @@ const Tensor& index_put_(const Tensor& x, const std::vector<Index>& indices, con
                              " does not broadcast to the indexed shape ", to_string(shape), " of ",
                              describe(x)));
   }
-  const Tensor fitted = broadcast_to(given, shape);
+  const Tensor fitted = repeated_to(given, shape, kWho);
   if (!r.positions.empty()) {
     r.attrs.flag = accumulate;
     r.attrs.dims[2] = r.base.shape();
     run_update({OpId::index_put, inputs_of(fitted, r.positions), r.attrs}, r.base);
   } else if (accumulate) {
-    add_(r.base, fitted);
+    run_into(OpId::add, {&r.base, &fitted}, r.base, {}, kWho);
   } else {
-    copy_(r.base, fitted);
+    run_into(OpId::contiguous_copy, {&fitted}, r.base, {}, kWho);
   }
   return x;
 }

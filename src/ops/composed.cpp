@@ -5,8 +5,10 @@
 #include "baregrad/ops.h"
 #include "core/checked.h"
 #include "core/message.h"
+#include "core/number_text.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
+#include "ops/named.h"
 #include "ops/positions.h"
 
 namespace baregrad {
@@ -84,7 +86,7 @@ Tensor repeat(const Tensor& x, const Tensor& repeats, std::optional<std::int64_t
     // In floating point first: the integer sum could wrap.
     const auto about = sum(counts, {}, false, DType::Float64).item<double>();
     if (about > 0x1p62) {
-      throw ShapeError(message("repeat: the counts add up to about ", about));
+      throw ShapeError(message("repeat: the counts add up to about ", number_text(about)));
     }
     total = sum(counts).item<std::int64_t>();
   }
@@ -149,7 +151,7 @@ Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::int64_t axis
   const auto fitted = [&](const Tensor& t) {
     Dims shape = common;
     shape[a] = t.shape()[a];
-    return expand(t, shape);
+    return repeated_to(t, shape, kWho);
   };
   return gather(fitted(x), a, fitted(positions));
 }

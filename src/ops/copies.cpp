@@ -2,6 +2,8 @@
 #include "baregrad/ops.h"
 #include "ops/dispatch.h"
 #include "ops/irregular.h"
+#include "ops/named.h"
+#include "ops/positions.h"
 
 namespace baregrad {
 
@@ -20,19 +22,27 @@ Tensor astype(const Tensor& x, DType dtype, bool copy) {
   return run(OpId::astype, {&x}, attrs);
 }
 
-Tensor contiguous(const Tensor& x) {
-  if (x.defined() && x.is_contiguous()) return x;
-  return clone(x);
+Tensor converted(const Tensor& x, DType dtype, const char* who) {
+  if (x.dtype() == dtype) return x;
+  Attrs attrs;
+  attrs.dtype = dtype;
+  return run(OpId::astype, {&x}, attrs, who);
 }
 
-Tensor clone(const Tensor& x) { return run(OpId::contiguous_copy, {&x}); }
+Tensor contiguous(const Tensor& x) {
+  if (x.defined() && x.is_contiguous()) return x;
+  return run(OpId::contiguous_copy, {&x}, {}, "contiguous");
+}
+
+Tensor clone(const Tensor& x) { return run(OpId::contiguous_copy, {&x}, {}, "clone"); }
 
 const Tensor& copy_(const Tensor& dst, const Tensor& source) {
-  if (!dst.defined() || !source.defined()) {
-    run_into(OpId::contiguous_copy, {&source}, dst);  // throws, naming what is undefined
-  }
-  const Tensor fitted = source.shape() == dst.shape() ? source : broadcast_to(source, dst.shape());
-  run_into(OpId::contiguous_copy, {&fitted}, dst);
+  constexpr const char* kWho = "copy_";
+  require_defined(dst, "the output", kWho);
+  require_defined(source, "the source", kWho);
+  const Tensor fitted =
+      source.shape() == dst.shape() ? source : repeated_to(source, dst.shape(), kWho);
+  run_into(OpId::contiguous_copy, {&fitted}, dst, {}, kWho);
   return dst;
 }
 

@@ -11,6 +11,7 @@
 #include "core/number_text.h"
 #include "core/visit.h"
 #include "ops/dispatch.h"
+#include "ops/named.h"
 #include "ops/irregular.h"
 
 namespace baregrad {
@@ -49,7 +50,7 @@ Attrs fill_attrs(const Dims& shape, const Scalar& value, DType dtype, const char
 
 Tensor filled(const Dims& shape, const Scalar& value, DType dtype, const char* who) {
   checked_numel(shape, dtype, who);
-  return run(OpId::fill, {}, fill_attrs(shape, value, dtype, who));
+  return run(OpId::fill, {}, fill_attrs(shape, value, dtype, who), who);
 }
 
 /// `value`, already rounded to an integer, lies in the range of an integer dtype.
@@ -168,7 +169,7 @@ Tensor full_like(const Tensor& x, const Scalar& value, DTypeOption dtype) {
 
 const Tensor& fill_(const Tensor& dst, const Scalar& value) {
   require_defined(dst, "fill_");
-  run_into(OpId::fill, {}, dst, fill_attrs({}, value, dst.dtype(), "fill_"));
+  run_into(OpId::fill, {}, dst, fill_attrs({}, value, dst.dtype(), "fill_"), "fill_");
   return dst;
 }
 
@@ -266,7 +267,7 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, bool xy) {
   for (std::size_t k = 0; k < axes.size(); ++k) {
     Dims own(count, 1);
     own[place(k)] = axes[k].numel();
-    grids.push_back(expand(reshape(axes[k], own), shape));
+    grids.push_back(repeated_to(reshape(axes[k], own), shape, kWho));
   }
   return grids;
 }

@@ -12,6 +12,7 @@
 #include "kernels/table.h"
 #include "ops/infer.h"
 #include "ops/irregular.h"
+#include "ops/named.h"
 
 namespace baregrad {
 
@@ -30,28 +31,28 @@ View view_of(const Tensor& t) {
 void check_defined(const OpCall& call) {
   for (std::size_t k = 0; k < call.inputs.size(); ++k) {
     if (!call.inputs[k]->defined()) {
-      throw ValueError(message(op_name(call.op), ": input ", k, " is undefined"));
+      throw ValueError(message(call.name(), ": input ", k, " is undefined"));
     }
   }
 }
 
-/// Integer division and power are partial functions: looked at before anything is written.
-void check_domain(const OpCall& call, DType compute) {
-  if (!is_integer(compute)) return;
+/// Integer division and power are partial functions: looked at before anything is written. Without
+/// an element in `out` nothing is divided.
+void check_domain(const OpCall& call, DType compute, const Tensor& out) {
+  if (!is_integer(compute) || out.numel() == 0) return;
   const bool division = call.op == OpId::floor_divide || call.op == OpId::remainder;
   if (!division && call.op != OpId::pow) return;
   const Tensor& y = *call.inputs[1];
-  if (y.numel() == 0 || (!division && !is_signed_int(y.dtype()))) return;
+  if (!division && !is_signed_int(y.dtype())) return;
   Attrs over_all;
   over_all.axes = (1U << y.ndim()) - 1U;
   const OpId reduction = division ? OpId::all : OpId::amin;
   const Scalar worst = run(reduction, {&y}, over_all).item();
   if (division && !worst.to_bool()) {
-    throw ValueError(message(op_name(call.op), ": integer division by zero in ",
-                             describe_inputs(call)));
+    throw ValueError(message(call.name(), ": integer division by zero in ", describe_inputs(call)));
   }
   if (!division && worst.to_int64() < 0) {
-    throw ValueError(message(op_name(call.op), ": integers to a negative integer power in ",
+    throw ValueError(message(call.name(), ": integers to a negative integer power in ",
                              describe_inputs(call), "; cast to a float dtype first"));
   }
 }
@@ -74,7 +75,10 @@ void walk_elementwise(const OpCall& call, DType compute, const Tensor& out) {
     broadcast_strides(t, out.shape(), strides[k].data());
     in[k] = {t.data_ptr(), t.dtype(), out.ndim(), out.shape().data(), strides[k].data()};
   }
-  kernels::elementwise({call.op, kernels::compute_dtype(compute), {in.data(), count}, view_of(out),
+  kernels::elementwise({call.op,
+                        kernels::compute_dtype(compute),
+                        {in.data(), count},
+                        view_of(out),
                         call.attrs.params});
 }
 
@@ -86,42 +90,61 @@ bool run_small(const OpCall& call, const Tensor& first, DType compute, const Ten
   for (std::size_t k = 0; k < call.inputs.size(); ++k) {
     const Tensor& t = *call.inputs[k];
     if (t.dtype() != kernels::kernel_input_dtype(call.op, static_cast<int>(k), compute) ||
-        !t.is_contiguous() || !t.is_aligned() ||
-        (&t != &first && !(t.shape() == first.shape()))) {
+        !t.is_contiguous() || !t.is_aligned() || (&t != &first && !(t.shape() == first.shape()))) {
       return false;
     }
     in[k] = t.data_ptr();
   }
-  const auto fn = kernels::active_table()
-                      .elementwise[static_cast<int>(call.op)][static_cast<int>(compute)];
+  const auto fn =
+      kernels::active_table().elementwise[static_cast<int>(call.op)][static_cast<int>(compute)];
   fn(in.data(), out.data_ptr(), out.numel(), call.attrs.params);
   return true;
 }
 
 Tensor run_elementwise(const OpCall& call) {
   const ElementwiseTypes types = infer_elementwise_types(call);
-  check_domain(call, types.compute);
   const Tensor& first = *call.inputs[0];
   bool same_shape = true;
   for (const Tensor* t : call.inputs) same_shape &= t == &first || t->shape() == first.shape();
   Tensor out = Tensor::allocate(same_shape ? first.shape() : infer_broadcast(call), types.result,
-                                op_name(call.op));
+                                call.name());
+  check_domain(call, types.compute, out);
   if (!same_shape || !run_small(call, first, types.compute, out)) {
     walk_elementwise(call, types.compute, out);
   }
   return out;
 }
 
+/// Looking twice at an element changes none of these.
+bool is_idempotent(OpId op) {
+  return op == OpId::amax || op == OpId::amin || op == OpId::any || op == OpId::all;
+}
+
+/// `x` with reduced axes of stride 0 cut to one element: an expanded tensor may have any size.
+Tensor without_repeats(const Tensor& x, std::uint32_t axes, const char* who) {
+  Layout layout = x.layout();
+  bool cut = false;
+  for (int i = 0; i < x.ndim(); ++i) {
+    if ((axes >> i & 1U) == 0 || layout.strides[i] != 0 || layout.shape[i] <= 1) continue;
+    layout.shape[i] = 1;
+    cut = true;
+  }
+  return cut ? Tensor::view_of(x.storage(), x.dtype(), layout, who) : x;
+}
+
 Tensor run_reduce(const OpCall& call) {
-  const char* who = op_name(call.op);
+  const char* who = call.name();
   const ReduceTypes types = infer_reduce_types(call);
   const Tensor& x = *call.inputs[0];
-  const Tensor input = types.input == x.dtype() ? x : astype(x, types.input);
+  const Tensor input = types.input != x.dtype() ? converted(x, types.input, who)
+                       : is_idempotent(call.op) ? without_repeats(x, call.attrs.axes, who)
+                                                : x;
   const Dims kept = infer_reduced_shape(x.shape(), call.attrs.axes, true);
   const bool extreme = call.op == OpId::amax || call.op == OpId::amin;
   Tensor out = Tensor::allocate(kept, types.result, who);
   if (extreme && x.numel() == 0 && out.numel() != 0) {
-    throw ValueError(message(who, ": no greatest or least of no elements, ", describe_inputs(call)));
+    throw ValueError(
+        message(who, ": no elements to take the greatest or least of in ", describe_inputs(call)));
   }
   kernels::reduce(call.op, view_of(input), call.attrs.axes, view_of(out), call.attrs.params[0]);
   if (call.attrs.keepdims || call.attrs.axes == 0) return out;
@@ -132,14 +155,15 @@ Tensor run_reduce(const OpCall& call) {
 
 /// attrs.axis -1: over the flattened tensor.
 Tensor run_argreduce(const OpCall& call) {
-  const char* who = op_name(call.op);
+  const char* who = call.name();
   const Tensor& x = *call.inputs[0];
   const int axis = call.attrs.axis;
   const std::uint32_t axes = axis < 0 ? (1U << x.ndim()) - 1U : 1U << axis;
   const Dims shape = infer_reduced_shape(x.shape(), axes, call.attrs.keepdims);
   Tensor out = Tensor::allocate(shape, DType::Int64, who);
   if (x.numel() == 0 && out.numel() != 0) {
-    throw ValueError(message(who, ": no position among no elements, ", describe_inputs(call)));
+    throw ValueError(
+        message(who, ": no elements to take the position of in ", describe_inputs(call)));
   }
   if (out.numel() != 0) kernels::argreduce(call.op, view_of(x), axis, view_of(out));
   return out;
@@ -147,13 +171,11 @@ Tensor run_argreduce(const OpCall& call) {
 
 Tensor run_view(const OpCall& call) {
   const Tensor& x = *call.inputs[0];
-  return Tensor::view_of(x.storage(), x.dtype(), infer_view(call), op_name(call.op));
+  return Tensor::view_of(x.storage(), x.dtype(), infer_view(call), call.name());
 }
 
 /// Row-major and aligned, as kernels that do not walk strides want it.
-Tensor packed(const Tensor& t) {
-  return t.is_contiguous() && t.is_aligned() ? t : clone(t);
-}
+Tensor packed(const Tensor& t) { return t.is_contiguous() && t.is_aligned() ? t : clone(t); }
 
 void call_irregular(const OpCall& call, std::span<const View> outputs) {
   std::vector<Tensor> inputs;
@@ -174,7 +196,7 @@ std::vector<Tensor> run_irregular(const OpCall& call) {
   outputs.reserve(specs.size());
   views.reserve(specs.size());
   for (const OutputSpec& spec : specs) {
-    outputs.push_back(Tensor::allocate(spec.shape, spec.dtype, op_name(call.op)));
+    outputs.push_back(Tensor::allocate(spec.shape, spec.dtype, call.name()));
     views.push_back(view_of(outputs.back()));
   }
   call_irregular(call, views);
@@ -212,12 +234,27 @@ bool same_elements(const Tensor& a, const Tensor& b) {
 int kind(DType dtype) { return is_bool(dtype) ? 0 : is_integer(dtype) ? 1 : 2; }
 
 void check_writable(const OpCall& call, const Tensor& out) {
-  if (!out.defined()) throw ValueError(message(op_name(call.op), ": the output is undefined"));
+  if (!out.defined()) throw ValueError(message(call.name(), ": the output is undefined"));
   if (out.layout().may_self_overlap()) {
-    throw ValueError(message(op_name(call.op), ": cannot write into ", describe(out),
-                             " with strides ", to_string(out.strides()),
+    throw ValueError(message(call.name(), ": cannot write into ", describe(out), " with strides ",
+                             to_string(out.strides()),
                              ", which holds some element more than once; clone it first"));
   }
+}
+
+/// An elementwise result has the output's shape and a kind of number it can hold.
+ElementwiseTypes check_result_fits(const OpCall& call, const Tensor& out) {
+  const ElementwiseTypes types = infer_elementwise_types(call);
+  const Dims shape = infer_broadcast(call);
+  if (!(shape == out.shape())) {
+    throw ShapeError(message(call.name(), ": the result of ", describe_inputs(call), " has shape ",
+                             to_string(shape), " and cannot be written into ", describe(out)));
+  }
+  if (kind(types.result) > kind(out.dtype())) {
+    throw DTypeError(message(call.name(), ": the result of ", describe_inputs(call), " is ",
+                             name(types.result), " and cannot be written into ", describe(out)));
+  }
+  return types;
 }
 
 }  // namespace
@@ -229,11 +266,16 @@ Tensor run(const OpCall& call) {
     case Family::Predicate:
     case Family::Binary:
     case Family::Compare:
-    case Family::Ternary: return run_elementwise(call);
-    case Family::Reduce: return run_reduce(call);
-    case Family::ArgReduce: return run_argreduce(call);
-    case Family::View: return run_view(call);
-    case Family::Irregular: break;
+    case Family::Ternary:
+      return run_elementwise(call);
+    case Family::Reduce:
+      return run_reduce(call);
+    case Family::ArgReduce:
+      return run_argreduce(call);
+    case Family::View:
+      return run_view(call);
+    case Family::Irregular:
+      break;
   }
   return std::move(run_irregular(call)[0]);
 }
@@ -246,6 +288,9 @@ std::vector<Tensor> run_many(const OpCall& call) {
 void run_into(const OpCall& call, const Tensor& out) {
   check_defined(call);
   check_writable(call, out);
+  const bool irregular = op_info(call.op).family == Family::Irregular;
+  ElementwiseTypes types{};
+  if (!irregular) types = check_result_fits(call, out);
   // Inputs that share memory with the output without being it would be read after they were
   // written: they are copied first.
   std::array<Tensor, kernels::kMaxInputs> copies;
@@ -258,23 +303,12 @@ void run_into(const OpCall& call, const Tensor& out) {
       inputs[k] = &copies[k];
     }
   }
-  const OpCall safe{call.op, {inputs.data(), call.inputs.size()}, call.attrs};
-  if (op_info(call.op).family == Family::Irregular) {
+  const OpCall safe{call.op, {inputs.data(), call.inputs.size()}, call.attrs, call.who};
+  if (irregular) {
     std::array<View, 1> view{view_of(out)};
     call_irregular(safe, view);
   } else {
-    const ElementwiseTypes types = infer_elementwise_types(safe);
-    const Dims shape = infer_broadcast(safe);
-    if (!(shape == out.shape())) {
-      throw ShapeError(message(op_name(call.op), ": the result of ", describe_inputs(call),
-                               " has shape ", to_string(shape), " and cannot be written into ",
-                               describe(out)));
-    }
-    if (kind(types.result) > kind(out.dtype())) {
-      throw DTypeError(message(op_name(call.op), ": the result of ", describe_inputs(call), " is ",
-                               name(types.result), " and cannot be written into ", describe(out)));
-    }
-    check_domain(safe, types.compute);
+    check_domain(safe, types.compute, out);
     walk_elementwise(safe, types.compute, out);
   }
   out.storage()->bump_version();

@@ -16,6 +16,10 @@ struct OpCall {
   OpId op;
   std::span<const Tensor* const> inputs;  ///< borrowed for the length of the call
   Attrs attrs = {};
+  const char* who = nullptr;  ///< the function the user called, where that is not the op's name
+
+  /// What messages open with.
+  const char* name() const noexcept { return who != nullptr ? who : op_name(op); }
 };
 
 /// Result of an op with one output.
@@ -30,16 +34,17 @@ void run_into(const OpCall& call, const Tensor& out);
 void run_update(const OpCall& call, const Tensor& out);
 
 // Shorthands for the usual numbers of inputs.
-inline Tensor run(OpId op, std::initializer_list<const Tensor*> inputs, const Attrs& attrs = {}) {
-  return run({op, {inputs.begin(), inputs.size()}, attrs});
+inline Tensor run(OpId op, std::initializer_list<const Tensor*> inputs, const Attrs& attrs = {},
+                  const char* who = nullptr) {
+  return run({op, {inputs.begin(), inputs.size()}, attrs, who});
 }
 inline std::vector<Tensor> run_many(OpId op, std::initializer_list<const Tensor*> inputs,
-                                    const Attrs& attrs = {}) {
-  return run_many({op, {inputs.begin(), inputs.size()}, attrs});
+                                    const Attrs& attrs = {}, const char* who = nullptr) {
+  return run_many({op, {inputs.begin(), inputs.size()}, attrs, who});
 }
 inline void run_into(OpId op, std::initializer_list<const Tensor*> inputs, const Tensor& out,
-                     const Attrs& attrs = {}) {
-  run_into({op, {inputs.begin(), inputs.size()}, attrs}, out);
+                     const Attrs& attrs = {}, const char* who = nullptr) {
+  run_into({op, {inputs.begin(), inputs.size()}, attrs, who}, out);
 }
 inline void run_update(OpId op, std::initializer_list<const Tensor*> inputs, const Tensor& out,
                        const Attrs& attrs = {}) {

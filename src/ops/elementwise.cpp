@@ -4,6 +4,7 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/message.h"
+#include "core/number_text.h"
 #include "ops/dispatch.h"
 
 namespace baregrad {
@@ -53,7 +54,8 @@ Attrs with_params(double first, double second = 0.0) {
 }
 
 void check_softplus(double beta) {
-  if (!(beta > 0.0)) throw ValueError(message("softplus: beta must be above 0, not ", beta));
+  if (!(beta > 0.0))
+    throw ValueError(message("softplus: beta must be above 0, not ", number_text(beta)));
 }
 
 }  // namespace
@@ -69,9 +71,7 @@ void check_softplus(double beta) {
   Tensor name(const Tensor& x) { return run(OpId::name, {&x}); }
 #define BG_BINARY(name, rule, doc)                                                     \
   Tensor name(const Operand& x, const Operand& y) { return binary(OpId::name, x, y); } \
-  const Tensor& name##_(const Tensor& x, const Operand& y) {                           \
-    return binary_into(OpId::name, x, y);                                              \
-  }
+  const Tensor& name##_(const Tensor& x, const Operand& y) { return binary_into(OpId::name, x, y); }
 #define BG_COMPARE(name, rule, doc) \
   Tensor name(const Operand& x, const Operand& y) { return binary(OpId::name, x, y); }
 #include "ops/ops.def"
@@ -109,20 +109,26 @@ Tensor where(const Tensor& condition, const Operand& x, const Operand& y) {
 // A missing bound is no bound, not the greatest number of the dtype: one-sided clips are the
 // maximum or minimum, which pass NaN on just the same.
 Tensor clip(const Tensor& x, std::optional<Operand> low, std::optional<Operand> high) {
-  if (!low && !high) return positive(x);
-  if (!high) return binary(OpId::maximum, x, *low);
-  if (!low) return binary(OpId::minimum, x, *high);
+  if (!low && !high) return run(OpId::positive, {&x}, {}, "clip");
+  if (!low || !high) {
+    const Resolved bound(low ? *low : *high, &x, OpId::clip);
+    return run(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, {}, "clip");
+  }
   const Resolved a(*low, &x, OpId::clip);
   const Resolved b(*high, &x, OpId::clip);
   return run(OpId::clip, {&x, a.get(), b.get()});
 }
 const Tensor& clip_(const Tensor& x, std::optional<Operand> low, std::optional<Operand> high) {
-  if (!low && !high) return positive_(x);
-  if (!high) return binary_into(OpId::maximum, x, *low);
-  if (!low) return binary_into(OpId::minimum, x, *high);
-  const Resolved a(*low, &x, OpId::clip);
-  const Resolved b(*high, &x, OpId::clip);
-  run_into(OpId::clip, {&x, a.get(), b.get()}, x);
+  if (!low && !high) {
+    run_into(OpId::positive, {&x}, x, {}, "clip");
+  } else if (!low || !high) {
+    const Resolved bound(low ? *low : *high, &x, OpId::clip);
+    run_into(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, x, {}, "clip");
+  } else {
+    const Resolved a(*low, &x, OpId::clip);
+    const Resolved b(*high, &x, OpId::clip);
+    run_into(OpId::clip, {&x, a.get(), b.get()}, x);
+  }
   return x;
 }
 

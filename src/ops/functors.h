@@ -20,12 +20,12 @@ struct Copying {};
 
 // Functors with parameters are built from the op's numbers (kernels/abi.h).
 
-#define BG_BY_NAME(name)                                                         \
-  struct name : Approximate {                                                    \
-    template <class V>                                                           \
-    BG_INLINE V operator()(V x) const {                                          \
-      return V::name(x);                                                         \
-    }                                                                            \
+#define BG_BY_NAME(name)                \
+  struct name : Approximate {           \
+    template <class V>                  \
+    BG_INLINE V operator()(V x) const { \
+      return V::name(x);                \
+    }                                   \
   };
 BG_BY_NAME(exp)
 BG_BY_NAME(exp2)
@@ -552,8 +552,10 @@ struct addcmul : Modular {
 
   template <class V>
   BG_INLINE V operator()(V x, V y, V z) const {
-    if constexpr (V::kFloating) return x + V::constant(value) * y * z;
-    else return x + V::modular(whole) * y * z;
+    if constexpr (V::kFloating)
+      return x + V::constant(value) * y * z;
+    else
+      return x + V::modular(whole) * y * z;
   }
 };
 

@@ -5,6 +5,7 @@
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
+#include "ops/named.h"
 #include "ops/irregular.h"
 #include "ops/positions.h"
 
@@ -39,7 +40,7 @@ Tensor scatter_with(OpId op, const Tensor& x, std::int64_t axis, const Tensor& i
   attrs.axis = normalize_axis(axis, x.ndim(), who);
   const Tensor positions = as_int64(indices, "indices", who);
   Tensor values = assigned(source, x, who);
-  if (source.tensor() == nullptr) values = broadcast_to(values, positions.shape());
+  if (source.tensor() == nullptr) values = repeated_to(values, positions.shape(), who);
   return run(op, {&x, &positions, &values}, attrs);
 }
 
@@ -113,8 +114,8 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
         message("masked_select: mask ", describe(mask), " does not broadcast with ", describe(x)));
   }
   checked_numel(shape, x.dtype(), "masked_select");
-  const Tensor values = broadcast_to(x, shape);
-  const Tensor picked = broadcast_to(mask, shape);
+  const Tensor values = repeated_to(x, shape, "masked_select");
+  const Tensor picked = repeated_to(mask, shape, "masked_select");
   return run(OpId::masked_select, {&values, &picked});
 }
 

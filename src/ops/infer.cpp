@@ -20,8 +20,7 @@ std::string describe_inputs(const OpCall& call) {
 namespace {
 
 [[noreturn]] void refuse_dtype(const OpCall& call, const char* wanted) {
-  throw DTypeError(
-      message(op_name(call.op), ": takes ", wanted, ", not ", describe_inputs(call)));
+  throw DTypeError(message(call.name(), ": takes ", wanted, ", not ", describe_inputs(call)));
 }
 
 DType apply_rule(const OpCall& call, DType common) {
@@ -29,7 +28,12 @@ DType apply_rule(const OpCall& call, DType common) {
     case Rule::Numeric:
       if (is_bool(common)) refuse_dtype(call, "numbers (cast bool with astype)");
       return common;
-    case Rule::Floating: return is_floating(common) ? common : kDefaultFloat;
+    case Rule::Floating:
+      // Computed in float32, a step of half precision would round back to where it began.
+      if (call.op == OpId::nextafter && is_floating(common) && itemsize(common) == 2) {
+        refuse_dtype(call, "float32 or float64");
+      }
+      return is_floating(common) ? common : kDefaultFloat;
     case Rule::Integer:
       if (is_floating(common)) refuse_dtype(call, "integers or bool");
       return common;
@@ -37,7 +41,8 @@ DType apply_rule(const OpCall& call, DType common) {
       if (!is_integer(common)) refuse_dtype(call, "integers");
       return common;
     case Rule::Any:
-    case Rule::Free: break;
+    case Rule::Free:
+      break;
   }
   return common;
 }
@@ -52,8 +57,8 @@ DType common_dtype(const OpCall& call) {
     try {
       common = promote(common, other);
     } catch (const DTypeError&) {
-      throw DTypeError(message(op_name(call.op), ": no integer dtype holds both ", name(common),
-                               " and ", name(other), " of ", describe_inputs(call),
+      throw DTypeError(message(call.name(), ": no integer dtype holds both ", name(common), " and ",
+                               name(other), " of ", describe_inputs(call),
                                "; cast one of them with astype"));
     }
   }
@@ -95,9 +100,9 @@ Dims infer_broadcast(const OpCall& call) {
            before[before.size() - back] == 1 || t->shape()[t->ndim() - back] == 1) {
       ++back;
     }
-    throw ShapeError(message(op_name(call.op), ": cannot broadcast ", describe_inputs(call),
-                             ": sizes ", before[before.size() - back], " and ",
-                             t->shape()[t->ndim() - back], " differ at axis ", -back));
+    throw ShapeError(message(call.name(), ": cannot broadcast ", describe_inputs(call), ": sizes ",
+                             before[before.size() - back], " and ", t->shape()[t->ndim() - back],
+                             " differ at axis ", -back));
   }
   return shape;
 }
@@ -106,13 +111,18 @@ ReduceTypes infer_reduce_types(const OpCall& call) {
   const DType x = call.inputs[0]->dtype();
   switch (call.op) {
     case OpId::sum:
-    case OpId::prod: return {x, call.attrs.dtype};
+    case OpId::prod:
+      return {x, call.attrs.dtype};
     case OpId::any:
-    case OpId::all: return {x, DType::Bool};
-    case OpId::count_nonzero: return {x, DType::Int64};
+    case OpId::all:
+      return {x, DType::Bool};
+    case OpId::count_nonzero:
+      return {x, DType::Int64};
     case OpId::amax:
-    case OpId::amin: return {x, x};
-    default: break;
+    case OpId::amin:
+      return {x, x};
+    default:
+      break;
   }
   const DType as = apply_rule(call, x);
   return {as, as};
@@ -137,7 +147,8 @@ std::uint32_t axes_mask(const Axes& axes, int ndim, const char* who) {
   for (const std::int64_t given : axes.list()) {
     const std::uint32_t bit = 1U << normalize_axis(given, ndim, who);
     if ((mask & bit) != 0) {
-      throw ValueError(message(who, ": axis ", given, " is given twice in ", to_string(axes.list())));
+      throw ValueError(
+          message(who, ": axis ", given, " is given twice in ", to_string(axes.list())));
     }
     mask |= bit;
   }

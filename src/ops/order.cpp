@@ -10,6 +10,7 @@
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/irregular.h"
+#include "ops/named.h"
 
 namespace baregrad {
 
@@ -39,7 +40,7 @@ std::vector<Tensor> sorted(const Tensor& x, std::int64_t axis, bool descending, 
   attrs.axis = line_axis(x, axis, who);
   attrs.flag = descending;
   attrs.mode = outputs;
-  return run_many(OpId::sort, {&x}, attrs);
+  return run_many(OpId::sort, {&x}, attrs, who);
 }
 
 OutputSpec wanted(int mode, int output, const Dims& shape, DType dtype) {
@@ -55,7 +56,7 @@ class Unique {
     require_defined(x, who);
     Attrs attrs;
     attrs.mode = outputs;
-    results_ = run_many(OpId::unique, {&x}, attrs);
+    results_ = run_many(OpId::unique, {&x}, attrs, who);
     found_ = results_[4].item<std::int64_t>();
   }
   Tensor values() { return cut(results_[0]); }
@@ -142,11 +143,13 @@ Tensor searchsorted(const Tensor& sorted, const Operand& values, bool right) {
     require_defined(*values.tensor(), "searchsorted");
     needles = *values.tensor();
   } else {
-    needles = Tensor::scalar(values.scalar(), weak_dtype(values.scalar(), sorted.dtype()));
+    const DType weak = weak_dtype(values.scalar(), sorted.dtype());
+    needles = Tensor::allocate({}, weak, "searchsorted");
+    store_scalar(values.scalar(), weak, needles.data_ptr(), "searchsorted");
   }
   const DType dtype = common_dtype(sorted, needles);
-  const Tensor hay = sorted.dtype() == dtype ? sorted : astype(sorted, dtype);
-  if (needles.dtype() != dtype) needles = astype(needles, dtype);
+  const Tensor hay = converted(sorted, dtype, "searchsorted");
+  needles = converted(needles, dtype, "searchsorted");
   Attrs attrs;
   attrs.flag = right;
   return run(OpId::searchsorted, {&hay, &needles}, attrs);

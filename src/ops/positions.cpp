@@ -4,6 +4,8 @@
 
 #include "baregrad/error.h"
 #include "core/message.h"
+#include "core/number_text.h"
+#include "ops/named.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad {
@@ -43,7 +45,7 @@ Tensor as_int64(const Tensor& x, const char* what, const char* who) {
           message(who, ": ", greatest, " in ", what, " ", describe(x), " is beyond every size"));
     }
   }
-  return astype(x, DType::Int64);
+  return converted(x, DType::Int64, who);
 }
 
 void throw_out_of_range(std::int64_t index, const IndexedAxis& where, const char* who) {
@@ -76,8 +78,8 @@ void check_positions(const Tensor& indices, const IndexedAxis& where, const char
 
 void store_assigned(const Scalar& value, const Tensor& x, void* out, const char* who) {
   if (value.kind() == Scalar::Kind::Float && !is_floating(x.dtype())) {
-    throw DTypeError(message(who, ": cannot write the float ", value.to_double(), " into ",
-                             describe(x), "; cast one of them first"));
+    throw DTypeError(message(who, ": cannot write the float ", number_text(value.to_double()),
+                             " into ", describe(x), "; cast one of them first"));
   }
   store_scalar(value, x.dtype(), out, who);
 }
@@ -89,7 +91,7 @@ Tensor assigned(const Operand& value, const Tensor& x, const char* who) {
       throw DTypeError(message(who, ": cannot write ", describe(*tensor), " into ", describe(x),
                                "; cast it with astype first"));
     }
-    return tensor->dtype() == x.dtype() ? *tensor : astype(*tensor, x.dtype());
+    return converted(*tensor, x.dtype(), who);
   }
   Tensor out = Tensor::allocate({}, x.dtype(), who);
   store_assigned(value.scalar(), x, out.data_ptr(), who);

@@ -46,6 +46,7 @@ Tensor draw(OpCall call, Generator* generator) {
   const Generator::State state = source.advance(static_cast<std::uint64_t>(blocks));
   call.attrs.ints[0] = static_cast<std::int64_t>(state.seed);
   call.attrs.ints[1] = static_cast<std::int64_t>(state.position);
+  call.who = public_name(call);
   return run(call);
 }
 

@@ -8,20 +8,25 @@
 #include "ops/dispatch.h"
 #include "ops/infer.h"
 #include "ops/irregular.h"
+#include "ops/named.h"
 
 namespace baregrad {
 
 namespace {
 
-void check_defined(const Tensor& x, OpId op) {
-  if (!x.defined()) throw ValueError(message(op_name(op), ": input 0 is undefined"));
+void check_defined(const Tensor& x, const char* who) {
+  if (!x.defined()) throw ValueError(message(who, ": input 0 is undefined"));
 }
+void check_defined(const Tensor& x, OpId op) { check_defined(x, op_name(op)); }
 
-Tensor reduce(OpId op, const Tensor& x, const Axes& axes, bool keepdims, Attrs attrs = {}) {
-  check_defined(x, op);
-  attrs.axes = axes_mask(axes, x.ndim(), op_name(op));
+/// `who`: the function the user called, when that is not the op.
+Tensor reduce(OpId op, const Tensor& x, const Axes& axes, bool keepdims, Attrs attrs = {},
+              const char* who = nullptr) {
+  const char* name = who != nullptr ? who : op_name(op);
+  check_defined(x, name);
+  attrs.axes = axes_mask(axes, x.ndim(), name);
   attrs.keepdims = keepdims;
-  return run(op, {&x}, attrs);
+  return run(op, {&x}, attrs, name);
 }
 
 /// Small integers add up in the widest of their kind.
@@ -55,14 +60,16 @@ Tensor arg_reduce(OpId op, const Tensor& x, std::optional<std::int64_t> axis, bo
 Tensor along_axis(OpId op, const Tensor& x, std::int64_t axis, DType dtype) {
   Attrs attrs;
   // A 0-d tensor is a line of one element.
-  attrs.axis = x.ndim() == 0 && (axis == 0 || axis == -1)
-                   ? 0
-                   : normalize_axis(axis, x.ndim(), op_name(op));
+  attrs.axis =
+      x.ndim() == 0 && (axis == 0 || axis == -1) ? 0 : normalize_axis(axis, x.ndim(), op_name(op));
   attrs.dtype = dtype;
   return run(op, {&x}, attrs);
 }
 
-DType as_float(DType dtype) { return is_floating(dtype) ? dtype : kDefaultFloat; }
+/// Integers and bool as the default float.
+Tensor taken_as_float(const Tensor& x, const char* who) {
+  return is_floating(x.dtype()) ? x : converted(x, kDefaultFloat, who);
+}
 
 }  // namespace
 
@@ -87,8 +94,12 @@ Tensor amax(const Tensor& x, const Axes& axes, bool keepdims) {
 Tensor amin(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduce(OpId::amin, x, axes, keepdims);
 }
-Tensor max(const Tensor& x, const Axes& axes, bool keepdims) { return amax(x, axes, keepdims); }
-Tensor min(const Tensor& x, const Axes& axes, bool keepdims) { return amin(x, axes, keepdims); }
+Tensor max(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(OpId::amax, x, axes, keepdims, {}, "max");
+}
+Tensor min(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(OpId::amin, x, axes, keepdims, {}, "min");
+}
 Tensor any(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduce(OpId::any, x, axes, keepdims);
 }
@@ -129,12 +140,12 @@ std::vector<OutputSpec> infer_softmax(const OpCall& call) {
 }
 Tensor softmax(const Tensor& x, std::int64_t axis) {
   check_defined(x, OpId::softmax);
-  const Tensor as = astype(x, as_float(x.dtype()), false);
+  const Tensor as = taken_as_float(x, "softmax");
   return along_axis(OpId::softmax, as, axis, as.dtype());
 }
 Tensor log_softmax(const Tensor& x, std::int64_t axis) {
   check_defined(x, OpId::log_softmax);
-  const Tensor as = astype(x, as_float(x.dtype()), false);
+  const Tensor as = taken_as_float(x, "log_softmax");
   return along_axis(OpId::log_softmax, as, axis, as.dtype());
 }
 
@@ -145,7 +156,7 @@ std::vector<OutputSpec> infer_logsumexp(const OpCall& call) {
 }
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
   check_defined(x, OpId::logsumexp);
-  const Tensor as = astype(x, as_float(x.dtype()), false);
+  const Tensor as = taken_as_float(x, "logsumexp");
   Attrs attrs;
   attrs.axes = axes_mask(axes, x.ndim(), op_name(OpId::logsumexp));
   const Tensor out = run(OpId::logsumexp, {&as}, attrs);
@@ -154,15 +165,15 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
 }
 
 Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
-  if (!x.defined()) throw ValueError("norm: input 0 is undefined");
+  check_defined(x, "norm");
   if (std::isnan(order)) throw ValueError("norm: the order is NaN");
-  const Tensor as = astype(x, as_float(x.dtype()), false);
+  const Tensor as = taken_as_float(x, "norm");
   axes_mask(axes, x.ndim(), "norm");
   if (order == 2.0) return sqrt(sum_squares(as, axes, keepdims));
   if (order == 0.0) return astype(count_nonzero(as, axes, keepdims), as.dtype(), false);
   const Tensor magnitude = abs(as);
   if (std::isinf(order)) {
-    return order > 0 ? amax(magnitude, axes, keepdims) : amin(magnitude, axes, keepdims);
+    return reduce(order > 0 ? OpId::amax : OpId::amin, magnitude, axes, keepdims, {}, "norm");
   }
   if (order == 1.0) return sum(magnitude, axes, keepdims);
   return pow(sum(pow(magnitude, order), axes, keepdims), 1.0 / order);

@@ -46,47 +46,64 @@ struct Scalar {
     return {stored};
   }
   static BG_INLINE Scalar constant(double value) {
-    if constexpr (kBool) return {static_cast<Raw>(value != 0)};
-    else if constexpr (kFloating) return {static_cast<T>(value)};
-    else return {saturating_trunc<T>(value)};
+    if constexpr (kBool)
+      return {static_cast<Raw>(value != 0)};
+    else if constexpr (kFloating)
+      return {static_cast<T>(value)};
+    else
+      return {saturating_trunc<T>(value)};
   }
   /// The lowest bits of an integer.
-  static BG_INLINE Scalar modular(std::uint64_t value)
-    requires(!kFloating)
-  {
+  static BG_INLINE Scalar modular(std::uint64_t value) requires(!kFloating) {
     return wrap(static_cast<Wide>(value));
   }
 
   friend BG_INLINE Scalar operator+(Scalar a, Scalar b) {
-    if constexpr (kFloating) return {a.raw + b.raw};
-    else if constexpr (kBool) return {static_cast<Raw>(a.raw | b.raw)};
-    else return wrap(wide(a) + wide(b));
+    if constexpr (kFloating)
+      return {a.raw + b.raw};
+    else if constexpr (kBool)
+      return {static_cast<Raw>(a.raw | b.raw)};
+    else
+      return wrap(wide(a) + wide(b));
   }
   friend BG_INLINE Scalar operator-(Scalar a, Scalar b) {
-    if constexpr (kFloating) return {a.raw - b.raw};
-    else return wrap(wide(a) - wide(b));
+    if constexpr (kFloating)
+      return {a.raw - b.raw};
+    else
+      return wrap(wide(a) - wide(b));
   }
   friend BG_INLINE Scalar operator*(Scalar a, Scalar b) {
-    if constexpr (kFloating) return {a.raw * b.raw};
-    else if constexpr (kBool) return {static_cast<Raw>(a.raw & b.raw)};
-    else return wrap(wide(a) * wide(b));
+    if constexpr (kFloating)
+      return {a.raw * b.raw};
+    else if constexpr (kBool)
+      return {static_cast<Raw>(a.raw & b.raw)};
+    else
+      return wrap(wide(a) * wide(b));
   }
-  friend BG_INLINE Scalar operator/(Scalar a, Scalar b)
-    requires kFloating
-  {
+  friend BG_INLINE Scalar operator/(Scalar a, Scalar b) requires kFloating {
     return {a.raw / b.raw};
   }
   friend BG_INLINE Scalar operator-(Scalar a) {
-    if constexpr (kFloating) return {-a.raw};
-    else return wrap(~wide(a) + 1);
+    if constexpr (kFloating)
+      return {-a.raw};
+    else
+      return wrap(~wide(a) + 1);
   }
 
-  friend BG_INLINE Scalar operator&(Scalar a, Scalar b) { return {static_cast<Raw>(a.raw & b.raw)}; }
-  friend BG_INLINE Scalar operator|(Scalar a, Scalar b) { return {static_cast<Raw>(a.raw | b.raw)}; }
-  friend BG_INLINE Scalar operator^(Scalar a, Scalar b) { return {static_cast<Raw>(a.raw ^ b.raw)}; }
+  friend BG_INLINE Scalar operator&(Scalar a, Scalar b) {
+    return {static_cast<Raw>(a.raw & b.raw)};
+  }
+  friend BG_INLINE Scalar operator|(Scalar a, Scalar b) {
+    return {static_cast<Raw>(a.raw | b.raw)};
+  }
+  friend BG_INLINE Scalar operator^(Scalar a, Scalar b) {
+    return {static_cast<Raw>(a.raw ^ b.raw)};
+  }
   friend BG_INLINE Scalar operator~(Scalar a) {
-    if constexpr (kBool) return {static_cast<Raw>(a.raw ^ 1)};
-    else return {static_cast<Raw>(~a.raw)};
+    if constexpr (kBool)
+      return {static_cast<Raw>(a.raw ^ 1)};
+    else
+      return {static_cast<Raw>(~a.raw)};
   }
   /// Out-of-range counts (negative ones too) shift everything out.
   friend BG_INLINE Scalar operator<<(Scalar a, Scalar count) {
@@ -95,8 +112,10 @@ struct Scalar {
   }
   friend BG_INLINE Scalar operator>>(Scalar a, Scalar count) {
     const Unsigned c = static_cast<Unsigned>(count.raw);
-    if constexpr (std::is_signed_v<T>) return {static_cast<T>(a.raw >> (c < kBits ? c : kBits - 1))};
-    else return c < kBits ? Scalar{static_cast<T>(a.raw >> c)} : Scalar{0};
+    if constexpr (std::is_signed_v<T>)
+      return {static_cast<T>(a.raw >> (c < kBits ? c : kBits - 1))};
+    else
+      return c < kBits ? Scalar{static_cast<T>(a.raw >> c)} : Scalar{0};
   }
 
   friend BG_INLINE bool operator==(Scalar a, Scalar b) { return a.raw == b.raw; }
@@ -112,31 +131,41 @@ struct Scalar {
 
   static BG_INLINE bool is_nan(Scalar x) { return x.raw != x.raw; }
   static BG_INLINE bool is_inf(Scalar x) {
-    if constexpr (kFloating) return abs(x).raw == std::numeric_limits<T>::infinity();
-    else return false;
+    if constexpr (kFloating)
+      return abs(x).raw == std::numeric_limits<T>::infinity();
+    else
+      return false;
   }
   static BG_INLINE bool is_finite(Scalar x) {
-    if constexpr (kFloating) return abs(x).raw < std::numeric_limits<T>::infinity();
-    else return true;
+    if constexpr (kFloating)
+      return abs(x).raw < std::numeric_limits<T>::infinity();
+    else
+      return true;
   }
   static BG_INLINE bool sign_bit(Scalar x) {
-    if constexpr (std::is_same_v<T, float>) return std::bit_cast<std::int32_t>(x.raw) < 0;
-    else if constexpr (kFloating) return std::bit_cast<std::int64_t>(x.raw) < 0;
-    else if constexpr (std::is_signed_v<T>) return x.raw < 0;
-    else return false;
+    if constexpr (std::is_same_v<T, float>)
+      return std::bit_cast<std::int32_t>(x.raw) < 0;
+    else if constexpr (kFloating)
+      return std::bit_cast<std::int64_t>(x.raw) < 0;
+    else if constexpr (std::is_signed_v<T>)
+      return x.raw < 0;
+    else
+      return false;
   }
 
   static BG_INLINE Scalar abs(Scalar x) {
-    if constexpr (std::is_same_v<T, float>) return {__builtin_fabsf(x.raw)};
-    else if constexpr (kFloating) return {__builtin_fabs(x.raw)};
-    else if constexpr (std::is_signed_v<T>) return x.raw < 0 ? -x : x;
-    else return x;
+    if constexpr (std::is_same_v<T, float>)
+      return {__builtin_fabsf(x.raw)};
+    else if constexpr (kFloating)
+      return {__builtin_fabs(x.raw)};
+    else if constexpr (std::is_signed_v<T>)
+      return x.raw < 0 ? -x : x;
+    else
+      return x;
   }
 
   /// floor(a / b); 0 where b is 0, wraps for the least integer by -1.
-  static BG_INLINE Scalar floor_divide(Scalar a, Scalar b)
-    requires(!kFloating)
-  {
+  static BG_INLINE Scalar floor_divide(Scalar a, Scalar b) requires(!kFloating) {
     if (b.raw == 0) return {0};
     if constexpr (std::is_signed_v<T>) {
       if (b.raw == -1) return -a;
@@ -148,9 +177,7 @@ struct Scalar {
     }
   }
   /// a - floor_divide(a, b) * b; 0 where b is 0.
-  static BG_INLINE Scalar remainder(Scalar a, Scalar b)
-    requires(!kFloating)
-  {
+  static BG_INLINE Scalar remainder(Scalar a, Scalar b) requires(!kFloating) {
     if (b.raw == 0) return {0};
     if constexpr (std::is_signed_v<T>) {
       if (b.raw == -1) return {0};
@@ -162,11 +189,14 @@ struct Scalar {
   }
 
 // libm under its C names: the C++ overloads are inline functions that objects would share.
-#define BG_LIBM(name, function)                                                  \
-  static BG_INLINE Scalar name(Scalar x) {                                       \
-    if constexpr (std::is_same_v<T, float>) return {__builtin_##function##f(x.raw)}; \
-    else if constexpr (kFloating) return {__builtin_##function(x.raw)};          \
-    else return x;                                                               \
+#define BG_LIBM(name, function)                \
+  static BG_INLINE Scalar name(Scalar x) {     \
+    if constexpr (std::is_same_v<T, float>)    \
+      return {__builtin_##function##f(x.raw)}; \
+    else if constexpr (kFloating)              \
+      return {__builtin_##function(x.raw)};    \
+    else                                       \
+      return x;                                \
   }
   BG_LIBM(floor, floor)
   BG_LIBM(ceil, ceil)
@@ -196,12 +226,12 @@ struct Scalar {
   BG_LIBM(erfc, erfc)
 #undef BG_LIBM
 
-#define BG_LIBM(name)                                                                     \
-  static BG_INLINE Scalar name(Scalar x, Scalar y)                                        \
-    requires kFloating                                                                    \
-  {                                                                                       \
-    if constexpr (std::is_same_v<T, float>) return {__builtin_##name##f(x.raw, y.raw)};   \
-    else return {__builtin_##name(x.raw, y.raw)};                                         \
+#define BG_LIBM(name)                                                   \
+  static BG_INLINE Scalar name(Scalar x, Scalar y) requires kFloating { \
+    if constexpr (std::is_same_v<T, float>)                             \
+      return {__builtin_##name##f(x.raw, y.raw)};                       \
+    else                                                                \
+      return {__builtin_##name(x.raw, y.raw)};                          \
   }
   BG_LIBM(atan2)
   BG_LIBM(hypot)
@@ -219,7 +249,8 @@ struct Scalar {
     } else {
       if (exponent < Scalar{0}) return {0};
       Scalar result{1};
-      for (Unsigned e = static_cast<Unsigned>(exponent.raw); e != 0; e = static_cast<Unsigned>(e >> 1)) {
+      for (Unsigned e = static_cast<Unsigned>(exponent.raw); e != 0;
+           e = static_cast<Unsigned>(e >> 1)) {
         if (e & 1) result = result * base;
         base = base * base;
       }

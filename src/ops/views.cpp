@@ -8,6 +8,7 @@
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
+#include "ops/named.h"
 
 namespace baregrad {
 
@@ -50,8 +51,7 @@ bool reshape_strides(const Layout& x, const Dims& shape, Dims& strides) {
   while (from >= 0) {
     const std::int64_t base = x.strides[from];
     std::int64_t group = x.shape[from];
-    while (from > 0 && (x.shape[from - 1] == 1 ||
-                        x.strides[from - 1] == group * base)) {
+    while (from > 0 && (x.shape[from - 1] == 1 || x.strides[from - 1] == group * base)) {
       group *= x.shape[--from];
     }
     if (group == 1) {
@@ -116,8 +116,9 @@ Layout flipped_layout(const Layout& x, std::uint32_t axes) {
 
 Layout unfolded_layout(const Layout& x, int axis, std::int64_t size, std::int64_t step) {
   Layout out = x;
-  out.shape[axis] = (x.shape[axis] - size) / step + 1;
-  out.strides[axis] = checked_mul(x.strides[axis], step, "unfold");
+  out.shape[axis] = checked_add((x.shape[axis] - size) / step, 1, "unfold");
+  // A lone window takes no step.
+  if (out.shape[axis] > 1) out.strides[axis] = checked_mul(x.strides[axis], step, "unfold");
   out.shape.push_back(size);
   out.strides.push_back(x.strides[axis]);
   return out;
@@ -129,20 +130,27 @@ Layout diagonal_layout(const Layout& x, std::int64_t offset, int axis0, int axis
   const std::int64_t cols = x.shape[axis1];
   // Offsets beyond the matrix leave nothing; bounding them first keeps the arithmetic small.
   const std::int64_t k = std::clamp(offset, -rows, cols);
-  const std::int64_t length = std::max<std::int64_t>(0, k >= 0 ? std::min(rows, cols - k)
-                                                               : std::min(rows + k, cols));
+  const std::int64_t length =
+      std::max<std::int64_t>(0, k >= 0 ? std::min(rows, cols - k) : std::min(rows + k, cols));
   if (length > 0) out.offset += k >= 0 ? k * x.strides[axis1] : -k * x.strides[axis0];
   out.shape.erase(std::max(axis0, axis1));
   out.strides.erase(std::max(axis0, axis1));
   out.shape.erase(std::min(axis0, axis1));
   out.strides.erase(std::min(axis0, axis1));
   out.shape.push_back(length);
-  out.strides.push_back(x.strides[axis0] + x.strides[axis1]);
+  out.strides.push_back(length > 1 ? x.strides[axis0] + x.strides[axis1] : 1);
   return out;
 }
 
 void check_defined(const Tensor& x, const char* who) {
   if (!x.defined()) throw ValueError(message(who, ": input 0 is undefined"));
+}
+
+void check_ndim(int ndim, const Tensor& x, const char* who) {
+  if (ndim > kMaxDims) {
+    throw ShapeError(
+        message(who, ": would give ", describe(x), " ", ndim, " dimensions, more than ", kMaxDims));
+  }
 }
 
 /// Fills in a -1 and checks that the number of elements stays.
@@ -175,7 +183,7 @@ Dims resolve_shape(const Tensor& x, const Dims& shape, const char* who) {
 
 /// A list of so many handles would not fit memory; huge axes come from expand.
 void check_count(std::int64_t count, const Tensor& x, const char* who) {
-  constexpr std::int64_t kMost = 1 << 24;
+  constexpr std::int64_t kMost = 1 << 20;
   if (count > kMost) {
     throw ValueError(message(who, ": would make ", count, " tensors of ", describe(x)));
   }
@@ -196,26 +204,36 @@ Layout infer_view(const OpCall& call) {
   const Layout& x = call.inputs[0]->layout();
   const Attrs& a = call.attrs;
   switch (call.op) {
-    case OpId::as_strided: return {a.dims[0], a.dims[1], a.ints[0]};
-    case OpId::slice: return slice_layout(x, a);
-    case OpId::permute_dims: return permuted_layout(x, a.dims[0]);
+    case OpId::as_strided:
+      return {a.dims[0], a.dims[1], a.ints[0]};
+    case OpId::slice:
+      return slice_layout(x, a);
+    case OpId::permute_dims:
+      return permuted_layout(x, a.dims[0]);
     case OpId::reshape_view: {
       Layout out{a.dims[0], {}, x.offset};
       if (!reshape_strides(x, out.shape, out.strides)) {
         throw ShapeError(message("view: ", describe(*call.inputs[0]), " with strides ",
-                                 to_string(x.strides), " cannot be seen as ",
-                                 to_string(out.shape), " without a copy; use reshape"));
+                                 to_string(x.strides), " cannot be seen as ", to_string(out.shape),
+                                 " without a copy; use reshape"));
       }
       return out;
     }
-    case OpId::expand: return expanded_layout(x, a.dims[0]);
-    case OpId::squeeze: return squeezed_layout(x, a.axes);
-    case OpId::expand_dims: return unsqueezed_layout(x, a.axes, a.axis);
-    case OpId::flip: return flipped_layout(x, a.axes);
-    case OpId::unfold: return unfolded_layout(x, a.axis, a.ints[0], a.ints[1]);
+    case OpId::expand:
+      return expanded_layout(x, a.dims[0]);
+    case OpId::squeeze:
+      return squeezed_layout(x, a.axes);
+    case OpId::expand_dims:
+      return unsqueezed_layout(x, a.axes, a.axis);
+    case OpId::flip:
+      return flipped_layout(x, a.axes);
+    case OpId::unfold:
+      return unfolded_layout(x, a.axis, a.ints[0], a.ints[1]);
     case OpId::diagonal:
-      return diagonal_layout(x, a.ints[0], static_cast<int>(a.ints[1]), static_cast<int>(a.ints[2]));
-    default: return x;  // alias
+      return diagonal_layout(x, a.ints[0], static_cast<int>(a.ints[1]),
+                             static_cast<int>(a.ints[2]));
+    default:
+      return x;  // alias
   }
 }
 
@@ -288,17 +306,17 @@ Tensor reshape(const Tensor& x, const Dims& shape) {
   attrs.dims[0] = resolve_shape(x, shape, "reshape");
   Dims strides;
   if (!reshape_strides(x.layout(), attrs.dims[0], strides)) {
-    const Tensor copy = clone(x);
-    return run(OpId::reshape_view, {&copy}, attrs);
+    const Tensor copy = run(OpId::contiguous_copy, {&x}, {}, "reshape");
+    return run(OpId::reshape_view, {&copy}, attrs, "reshape");
   }
-  return run(OpId::reshape_view, {&x}, attrs);
+  return run(OpId::reshape_view, {&x}, attrs, "reshape");
 }
 
 Tensor Tensor::view(const Dims& shape) const {
   check_defined(*this, "view");
   Attrs attrs;
   attrs.dims[0] = resolve_shape(*this, shape, "view");
-  return run(OpId::reshape_view, {this}, attrs);
+  return run(OpId::reshape_view, {this}, attrs, "view");
 }
 
 Tensor flatten(const Tensor& x, std::int64_t start_axis, std::int64_t end_axis) {
@@ -318,17 +336,20 @@ Tensor flatten(const Tensor& x, std::int64_t start_axis, std::int64_t end_axis) 
   return reshape(x, shape);
 }
 
-Tensor broadcast_to(const Tensor& x, const Dims& shape) {
-  check_defined(x, "broadcast_to");
-  checked_numel(shape, x.dtype(), "broadcast_to");
+Tensor repeated_to(const Tensor& x, const Dims& shape, const char* who) {
+  checked_numel(shape, x.dtype(), who);
   Dims joined;
   if (!broadcast_shapes(x.shape(), shape, joined) || !(joined == shape)) {
-    throw ShapeError(
-        message("broadcast_to: cannot repeat ", describe(x), " to ", to_string(shape)));
+    throw ShapeError(message(who, ": cannot repeat ", describe(x), " to ", to_string(shape)));
   }
   Attrs attrs;
   attrs.dims[0] = shape;
-  return run(OpId::expand, {&x}, attrs);
+  return run(OpId::expand, {&x}, attrs, who);
+}
+
+Tensor broadcast_to(const Tensor& x, const Dims& shape) {
+  check_defined(x, "broadcast_to");
+  return repeated_to(x, shape, "broadcast_to");
 }
 
 // PyTorch's: -1 keeps a size.
@@ -339,12 +360,12 @@ Tensor expand(const Tensor& x, const Dims& shape) {
   for (int i = 0; i < shape.size(); ++i) {
     if (shape[i] != -1) continue;
     if (i < lead) {
-      throw ValueError(message("expand: -1 stands for no axis of ", describe(x), " in ",
-                               to_string(shape)));
+      throw ValueError(
+          message("expand: -1 stands for no axis of ", describe(x), " in ", to_string(shape)));
     }
     full[i] = x.shape()[i - lead];
   }
-  return broadcast_to(x, full);
+  return repeated_to(x, full, "expand");
 }
 
 std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors) {
@@ -358,7 +379,7 @@ std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors) {
   }
   std::vector<Tensor> out;
   out.reserve(tensors.size());
-  for (const Tensor& t : tensors) out.push_back(broadcast_to(t, shape));
+  for (const Tensor& t : tensors) out.push_back(repeated_to(t, shape, "broadcast_tensors"));
   return out;
 }
 
@@ -379,7 +400,7 @@ Tensor squeeze(const Tensor& x, const Axes& axes) {
 Tensor expand_dims(const Tensor& x, const Dims& axes) {
   check_defined(x, "expand_dims");
   const int ndim = x.ndim() + axes.size();
-  if (ndim > kMaxDims) detail::throw_too_many_dims(ndim);
+  check_ndim(ndim, x, "expand_dims");
   Attrs attrs;
   attrs.axes = axes_mask(axes, ndim, "expand_dims");
   attrs.axis = ndim;
@@ -396,6 +417,7 @@ Tensor flip(const Tensor& x, const Axes& axes) {
 Tensor unfold(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step) {
   check_defined(x, "unfold");
   Attrs attrs;
+  check_ndim(x.ndim() + 1, x, "unfold");
   attrs.axis = normalize_axis(axis, x.ndim(), "unfold");
   if (step <= 0) throw ValueError(message("unfold: step must be above 0, not ", step));
   if (size < 0 || size > x.shape()[attrs.axis]) {
@@ -439,8 +461,8 @@ Tensor slice(const Tensor& x, std::int64_t axis, const Slice& range) {
   if (step > 0 ? start < stop : stop < start) {
     // In unsigned arithmetic: -step of the least integer does not exist.
     const auto span = static_cast<std::uint64_t>(step > 0 ? stop - start : start - stop);
-    const auto stride = step > 0 ? static_cast<std::uint64_t>(step)
-                                 : 0 - static_cast<std::uint64_t>(step);
+    const auto stride =
+        step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
     count = static_cast<std::int64_t>((span - 1) / stride + 1);
   }
   Attrs attrs = whole_slices(x);
@@ -456,8 +478,8 @@ Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start, std::int64
   const std::int64_t size = x.shape()[a];
   const std::int64_t first = start < 0 ? start + size : start;
   if (first < 0 || first > size || length < 0 || length > size - first) {
-    throw IndexError(message("narrow: ", length, " from ", start, " leave axis ", a, " of ",
-                             describe(x)));
+    throw IndexError(message("narrow: ", length, " elements from ", start, " on leave axis ", a,
+                             " of ", describe(x)));
   }
   Attrs attrs = whole_slices(x);
   attrs.dims[0][a] = length == 0 ? 0 : first;
@@ -502,8 +524,8 @@ std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& size
     total = checked_add(total, size, "split");
   }
   if (total != x.shape()[a]) {
-    throw ShapeError(message("split: sizes add up to ", total, ", not to axis ", a, " of ",
-                             describe(x)));
+    throw ShapeError(
+        message("split: sizes add up to ", total, ", not to axis ", a, " of ", describe(x)));
   }
   std::vector<Tensor> out;
   out.reserve(sizes.size());
@@ -519,7 +541,8 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t axi
   check_defined(x, "chunk");
   const std::int64_t length = x.shape()[normalize_axis(axis, x.ndim(), "chunk")];
   if (chunks <= 0) throw ValueError(message("chunk: needs at least one chunk, not ", chunks));
-  return split(x, std::max<std::int64_t>(1, length / chunks + (length % chunks != 0 ? 1 : 0)), axis);
+  return split(x, std::max<std::int64_t>(1, length / chunks + (length % chunks != 0 ? 1 : 0)),
+               axis);
 }
 
 std::vector<Tensor> unstack(const Tensor& x, std::int64_t axis) {

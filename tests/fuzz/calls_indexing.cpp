@@ -1,4 +1,5 @@
 // Picking and placing by position and by mask.
+#include "baregrad/error.h"
 #include "tests/fuzz/calls.h"
 
 namespace baregrad::fuzz {
@@ -20,7 +21,7 @@ Tensor positions_along(Source& s, const Tensor& x, std::int64_t axis) {
   std::int64_t product = 1;
   for (int i = 0; i < shape.size(); ++i) {
     std::int64_t n = s.chance(70) && x.defined() ? x.shape()[i] : 1;
-    if (i == axis || i == axis + shape.size()) n = s.below(5);
+    if (i == axis || i - shape.size() == axis) n = s.below(5);
     if (s.chance(2)) ++n;
     if (n > 100 || n * product > 2000) n = 1;
     product *= n > 0 ? n : 1;

@@ -11,21 +11,25 @@ __extension__ using Int128 = __int128;
 
 constexpr std::int64_t kReadAtMost = 100000;
 
-/// Calls `body` with the address of every element, row-major.
+/// Calls `body` with the address of every element; those that stride 0 repeats count once.
 template <class F>
 void for_each_element(const Tensor& t, F body) {
   const int ndim = t.ndim();
   const auto width = static_cast<std::int64_t>(itemsize(t.dtype()));
+  Dims shape = t.shape();
+  for (int i = 0; i < ndim; ++i) {
+    if (t.strides()[i] == 0 && shape[i] > 0) shape[i] = 1;
+  }
   Dims at(ndim, 0);
   const char* element = static_cast<const char*>(t.data_ptr());
-  for (std::int64_t n = t.numel(); n > 0; --n) {
+  for (std::int64_t n = Layout::contiguous(shape).numel(); n > 0; --n) {
     body(element);
     for (int i = ndim - 1; i >= 0; --i) {
-      if (++at[i] < t.shape()[i]) {
+      if (++at[i] < shape[i]) {
         element += t.strides()[i] * width;
         break;
       }
-      element -= t.strides()[i] * (t.shape()[i] - 1) * width;
+      element -= t.strides()[i] * (shape[i] - 1) * width;
       at[i] = 0;
     }
   }
@@ -86,11 +90,9 @@ std::string damage_to(const Watched& block, const Tensor* target) {
   if (!target->same_storage(block.tensor)) return "an input that is not the output was changed";
   std::vector<bool> own(size, false);
   const std::size_t width = itemsize(target->dtype());
-  if (target->numel() <= kReadAtMost) {
-    for_each_element(*target, [&](const char* element) {
-      std::fill_n(own.begin() + (element - block.begin), width, true);
-    });
-  }
+  for_each_element(*target, [&](const char* element) {
+    std::fill_n(own.begin() + (element - block.begin), width, true);
+  });
   for (std::size_t i = 0; i < size; ++i) {
     if (!own[i] && block.begin[i] != block.before[i]) return "a byte beside the output was changed";
   }

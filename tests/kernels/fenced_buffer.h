@@ -19,8 +19,8 @@ class FencedBuffer {
       : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
         room_((size / page_ + 2) * page_),
         size_(size) {
-    void* mapped = mmap(nullptr, room_ + page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                        -1, 0);
+    void* mapped =
+        mmap(nullptr, room_ + page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) throw std::bad_alloc();
     base_ = static_cast<std::byte*>(mapped);
     if (mprotect(base_ + room_, page_, PROT_NONE) != 0) throw std::bad_alloc();

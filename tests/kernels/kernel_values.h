@@ -25,15 +25,40 @@ std::vector<Stored<T>> edge_values() {
     return {0, 1};
   } else if constexpr (std::is_floating_point_v<T>) {
     using Limits = std::numeric_limits<T>;
-    std::vector<T> values = {
-        T(0),          T(-0.0),          T(1),          T(-1),          T(0.5),
-        T(-0.5),       T(1.5),           T(2.5),        T(-2.5),        T(3),
-        T(-3),         T(6),             T(7),          T(-7.25),       T(1e-3),
-        T(20),         T(-20),           T(100.25),     T(-100.25),     T(1e10),
-        T(-1e10),      T(8388607.5),     T(8388609),    T(4503599627370497.5),
-        Limits::max(), Limits::lowest(), Limits::min(), -Limits::min(), Limits::denorm_min(),
-        -Limits::denorm_min(), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
-        -Limits::quiet_NaN()};
+    std::vector<T> values = {T(0),
+                             T(-0.0),
+                             T(1),
+                             T(-1),
+                             T(0.5),
+                             T(-0.5),
+                             T(1.5),
+                             T(2.5),
+                             T(-2.5),
+                             T(3),
+                             T(-3),
+                             T(6),
+                             T(7),
+                             T(-7.25),
+                             T(1e-3),
+                             T(20),
+                             T(-20),
+                             T(100.25),
+                             T(-100.25),
+                             T(1e10),
+                             T(-1e10),
+                             T(8388607.5),
+                             T(8388609),
+                             T(4503599627370497.5),
+                             Limits::max(),
+                             Limits::lowest(),
+                             Limits::min(),
+                             -Limits::min(),
+                             Limits::denorm_min(),
+                             -Limits::denorm_min(),
+                             Limits::infinity(),
+                             -Limits::infinity(),
+                             Limits::quiet_NaN(),
+                             -Limits::quiet_NaN()};
     if constexpr (std::is_same_v<T, float>) {
       values.push_back(std::bit_cast<float>(0x3effffffu));  // just below 0.5
     } else {
@@ -43,9 +68,24 @@ std::vector<Stored<T>> edge_values() {
   } else {
     using Limits = std::numeric_limits<T>;
     constexpr int kWidth = 8 * sizeof(T);
-    return {T(0),  T(1),  T(2),          T(3),          T(5),      T(7),     T(-1),
-            T(-2), T(-3), T(-7),         T(kWidth - 1), T(kWidth), T(kWidth + 1), T(100),
-            Limits::max(), T(Limits::max() - 1), Limits::min(), T(Limits::min() + 1),
+    return {T(0),
+            T(1),
+            T(2),
+            T(3),
+            T(5),
+            T(7),
+            T(-1),
+            T(-2),
+            T(-3),
+            T(-7),
+            T(kWidth - 1),
+            T(kWidth),
+            T(kWidth + 1),
+            T(100),
+            Limits::max(),
+            T(Limits::max() - 1),
+            Limits::min(),
+            T(Limits::min() + 1),
             T(Limits::max() / 2 + 1)};
   }
 }

@@ -20,8 +20,9 @@ using kernels::View;
 using Shape = std::vector<std::int64_t>;
 
 inline constexpr DType kAllDTypes[] = {
-    DType::Bool,  DType::Int8,   DType::Int16,  DType::Int32,   DType::Int64,    DType::UInt8,  DType::UInt16,
-    DType::UInt32, DType::UInt64, DType::Float16, DType::BFloat16, DType::Float32, DType::Float64};
+    DType::Bool,     DType::Int8,    DType::Int16,  DType::Int32,  DType::Int64,
+    DType::UInt8,    DType::UInt16,  DType::UInt32, DType::UInt64, DType::Float16,
+    DType::BFloat16, DType::Float32, DType::Float64};
 
 inline std::vector<kernels::Isa> all_isas() {
   std::vector<kernels::Isa> isas = kernels::available_isas();
@@ -72,9 +73,9 @@ inline void store_number(DType dtype, void* at, double value) {
 }
 
 enum class LayoutKind { Contiguous, Transposed, Reversed, EverySecond, Repeated, Misaligned };
-inline constexpr LayoutKind kLayouts[] = {LayoutKind::Contiguous,  LayoutKind::Transposed,
-                                          LayoutKind::Reversed,    LayoutKind::EverySecond,
-                                          LayoutKind::Repeated,    LayoutKind::Misaligned};
+inline constexpr LayoutKind kLayouts[] = {LayoutKind::Contiguous, LayoutKind::Transposed,
+                                          LayoutKind::Reversed,   LayoutKind::EverySecond,
+                                          LayoutKind::Repeated,   LayoutKind::Misaligned};
 
 /// Owns exactly the bytes its elements span, so that ASan sees any access beside them.
 class StridedArray {
@@ -100,7 +101,8 @@ class StridedArray {
     const bool empty = product(shape_) == 0;
     const auto count = static_cast<std::size_t>(empty ? 0 : last - first + 1);
     bytes_.resize(count * itemsize(dtype) + shift);
-    data_ = bytes_.data() + shift + (empty ? 0 : static_cast<std::size_t>(-first) * itemsize(dtype));
+    data_ =
+        bytes_.data() + shift + (empty ? 0 : static_cast<std::size_t>(-first) * itemsize(dtype));
   }
 
   View view() {

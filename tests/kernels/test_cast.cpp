@@ -24,7 +24,8 @@ CastFn cast_of(Isa isa, DType from, DType to) {
   return table(isa).cast[static_cast<int>(from)][static_cast<int>(to)];
 }
 
-/// Floats in whose lowest bits every rounding to 16 bits is decided: ties, and a bit to either side.
+/// Floats in whose lowest bits every rounding to 16 bits is decided: ties, and a bit to either
+/// side.
 std::vector<float> floats_about_ties() {
   std::vector<float> values;
   for (std::uint32_t high = 0; high < 0x10000; ++high) {
@@ -98,7 +99,8 @@ std::vector<Stored<T>> sources() {
       // About the ends of every integer range.
       for (const int digits : {7, 8, 15, 16, 31, 32, 63, 64}) {
         const T end = std::ldexp(T(1), digits);
-        for (const T x : {end, std::nextafter(end, T(0)), end - 1, end + 1, end + T(0.5), end * 2}) {
+        for (const T x :
+             {end, std::nextafter(end, T(0)), end - 1, end + 1, end + T(0.5), end * 2}) {
           append(std::vector<T>{x, -x});
         }
       }
@@ -112,8 +114,10 @@ std::vector<Stored<T>> sources() {
 
 template <class T>
 bool is_nan(T x) {
-  if constexpr (kIsHalf<T>) return std::isnan(static_cast<float>(x));
-  else return x != x;
+  if constexpr (kIsHalf<T>)
+    return std::isnan(static_cast<float>(x));
+  else
+    return x != x;
 }
 
 /// The same bits, or both NaN of one sign: which NaN it is differs, as F16C makes them quiet.
@@ -121,8 +125,10 @@ template <class T>
 bool same(T a, T b) {
   if (std::memcmp(&a, &b, sizeof(T)) == 0) return true;
   if (!is_nan(a) || !is_nan(b)) return false;
-  if constexpr (kIsHalf<T>) return a.bits >> 15 == b.bits >> 15;
-  else return std::signbit(static_cast<double>(a)) == std::signbit(static_cast<double>(b));
+  if constexpr (kIsHalf<T>)
+    return a.bits >> 15 == b.bits >> 15;
+  else
+    return std::signbit(static_cast<double>(a)) == std::signbit(static_cast<double>(b));
 }
 
 template <class T>
@@ -278,8 +284,8 @@ TEST_P(CastValues, OfAllHalvesAreExact) {
     if (exponent == 31) {
       ASSERT_TRUE(mantissa == 0 ? std::isinf(got) : std::isnan(got)) << i;
     } else {
-      const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24)
-                                             : std::ldexp(1024 + mantissa, exponent - 25);
+      const double magnitude =
+          exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
       ASSERT_EQ(std::fabs(got), magnitude) << i;
       ASSERT_EQ((cast_one<Float16, float>(got).bits), i);
       ASSERT_EQ((cast_one<Float16, double>(got).bits), i);

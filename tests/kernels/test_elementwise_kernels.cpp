@@ -29,12 +29,11 @@ struct Row {
 /// Ops whose float32 results may differ from the reference, and by how many ULP.
 const std::map<std::string, int>& ulp_bounds() {
   static const auto& bounds = *new std::map<std::string, int>{
-      {"exp", 1},     {"exp2", 1},    {"expm1", 2},     {"log", 1},   {"log2", 2},
-      {"log10", 2},   {"log1p", 2},   {"sin", 2},       {"cos", 2},   {"tan", 4},
-      {"asin", 4},    {"acos", 4},    {"atan", 4},      {"sinh", 4},  {"cosh", 4},
-      {"tanh", 2},    {"asinh", 4},   {"acosh", 4},     {"atanh", 4}, {"erf", 2},
-      {"sigmoid", 2}, {"elu", 4},     {"gelu", 2},      {"silu", 4},  {"gelu_tanh", 4},
-      {"mish", 4},    {"softplus", 4}, {"pow", 4},      {"atan2", 4}, {"hypot", 4},
+      {"exp", 1},       {"exp2", 1}, {"expm1", 2},    {"log", 1},  {"log2", 2},  {"log10", 2},
+      {"log1p", 2},     {"sin", 2},  {"cos", 2},      {"tan", 4},  {"asin", 4},  {"acos", 4},
+      {"atan", 4},      {"sinh", 4}, {"cosh", 4},     {"tanh", 2}, {"asinh", 4}, {"acosh", 4},
+      {"atanh", 4},     {"erf", 2},  {"sigmoid", 2},  {"elu", 4},  {"gelu", 2},  {"silu", 4},
+      {"gelu_tanh", 4}, {"mish", 4}, {"softplus", 4}, {"pow", 4},  {"atan2", 4}, {"hypot", 4},
       {"logaddexp", 4}};
   return bounds;
 }
@@ -57,12 +56,18 @@ const std::vector<Row>& rows() {
 bool allowed(Rule rule, DType dtype) {
   if (dtype == DType::Float16 || dtype == DType::BFloat16) return false;
   switch (rule) {
-    case Rule::Any: return true;
-    case Rule::Numeric: return !is_bool(dtype);
-    case Rule::Floating: return is_floating(dtype);
-    case Rule::Integer: return !is_floating(dtype);
-    case Rule::Shift: return is_integer(dtype);
-    case Rule::Free: break;
+    case Rule::Any:
+      return true;
+    case Rule::Numeric:
+      return !is_bool(dtype);
+    case Rule::Floating:
+      return is_floating(dtype);
+    case Rule::Integer:
+      return !is_floating(dtype);
+    case Rule::Shift:
+      return is_integer(dtype);
+    case Rule::Free:
+      break;
   }
   return false;
 }
@@ -123,8 +128,10 @@ Operands make_operands(const Row& row) {
 
 Operands make_operands(const Row& row, DType dtype) {
   return visit_dtype(dtype, [&]<class T>(TypeTag<T>) -> Operands {
-    if constexpr (test::kIsHalf<T>) return {};
-    else return make_operands<T>(row);
+    if constexpr (test::kIsHalf<T>)
+      return {};
+    else
+      return make_operands<T>(row);
   });
 }
 
@@ -226,19 +233,21 @@ TEST_P(ElementwiseKernels, StandWhereTheirRuleAllowsAndNowhereElse) {
 }
 
 TEST_P(ElementwiseKernels, AgreeWithTheReference) {
-  for_each_kernel(GetParam(), [](const Row& row, DType dtype, ElementwiseFn fn, ElementwiseFn plain) {
-    const Operands operands = make_operands(row, dtype);
-    const auto got = run(fn, row, operands, out_size(row, dtype));
-    const auto expected = run(plain, row, operands, out_size(row, dtype));
-    const int ulp = row.approximate ? ulp_bounds().at(row.name) : 0;
-    if (row.gives_bool || dtype == DType::Bool) {
-      expect_equal<std::uint8_t>(got, expected, 0, operands);
-      return;
-    }
-    visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
-      if constexpr (!test::kIsHalf<T>) expect_equal<test::Stored<T>>(got, expected, ulp, operands);
-    });
-  });
+  for_each_kernel(GetParam(),
+                  [](const Row& row, DType dtype, ElementwiseFn fn, ElementwiseFn plain) {
+                    const Operands operands = make_operands(row, dtype);
+                    const auto got = run(fn, row, operands, out_size(row, dtype));
+                    const auto expected = run(plain, row, operands, out_size(row, dtype));
+                    const int ulp = row.approximate ? ulp_bounds().at(row.name) : 0;
+                    if (row.gives_bool || dtype == DType::Bool) {
+                      expect_equal<std::uint8_t>(got, expected, 0, operands);
+                      return;
+                    }
+                    visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+                      if constexpr (!test::kIsHalf<T>)
+                        expect_equal<test::Stored<T>>(got, expected, ulp, operands);
+                    });
+                  });
 }
 
 // All lengths about a few vectors, at a fence; values must not depend on where an element stands.
@@ -268,7 +277,8 @@ TEST_P(ElementwiseKernels, TouchTheirElementsAloneAtEveryLength) {
         for (std::size_t i = 0; i < n; ++i) {
           const std::byte* expected = whole.data() + start * size;
           const bool equal =
-              floats && size == 4 ? same(element<float>(result.data(), i), element<float>(expected, i))
+              floats && size == 4
+                  ? same(element<float>(result.data(), i), element<float>(expected, i))
               : floats ? same(element<double>(result.data(), i), element<double>(expected, i))
                        : std::memcmp(result.data() + i * size, expected + i * size, size) == 0;
           ASSERT_TRUE(equal) << where << ", element " << i << " of " << n;

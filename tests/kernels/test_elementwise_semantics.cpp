@@ -45,8 +45,8 @@ class ElementwiseSemantics : public testing::TestWithParam<Isa> {
     const void* in[kMaxInputs] = {};
     for (std::size_t k = 0; k < operands.size(); ++k) in[k] = &operands[k];
     std::uint8_t out = 99;
-    table(GetParam()).elementwise[static_cast<int>(op)][static_cast<int>(DType::Bool)](in, &out, 1,
-                                                                                      nullptr);
+    table(GetParam())
+        .elementwise[static_cast<int>(op)][static_cast<int>(DType::Bool)](in, &out, 1, nullptr);
     return out;
   }
   template <class T>
@@ -69,10 +69,11 @@ class ElementwiseSemantics : public testing::TestWithParam<Isa> {
 };
 
 TEST_P(ElementwiseSemantics, NanAndZerosGoThrough) {
-  for (const OpId op : {OpId::abs, OpId::negative, OpId::sign, OpId::square, OpId::floor,
-                        OpId::ceil, OpId::round, OpId::trunc, OpId::relu, OpId::positive,
-                        OpId::sqrt, OpId::exp, OpId::log, OpId::sigmoid, OpId::gelu, OpId::tanh,
-                        OpId::hardswish, OpId::leaky_relu, OpId::elu, OpId::softplus}) {
+  for (const OpId op :
+       {OpId::abs,  OpId::negative,  OpId::sign,       OpId::square,  OpId::floor,
+        OpId::ceil, OpId::round,     OpId::trunc,      OpId::relu,    OpId::positive,
+        OpId::sqrt, OpId::exp,       OpId::log,        OpId::sigmoid, OpId::gelu,
+        OpId::tanh, OpId::hardswish, OpId::leaky_relu, OpId::elu,     OpId::softplus}) {
     expect_both(op, {kNan}, kNan, {1.0, 20.0});
   }
   for (const OpId op : {OpId::add, OpId::maximum, OpId::minimum, OpId::remainder,
@@ -124,14 +125,15 @@ TEST_P(ElementwiseSemantics, FloatDivisionIsPythons) {
   struct Case {
     double a, b, quotient, rest;
   };
-  for (const Case& c : std::vector<Case>{
-           {7, 2, 3, 1},         {-7, 2, -4, 1},         {7, -2, -4, -1},    {-7, -2, 3, -1},
-           {6, 2, 3, 0.0},       {-6, 2, -3, 0.0},       {6, -2, -3, -0.0},  {0.0, 3, 0.0, 0.0},
-           {-0.0, 3, -0.0, 0.0}, {0.0, -3, -0.0, -0.0},  {1, kInf, 0.0, 1},  {-1, kInf, -1, kInf},
-           {1, -kInf, -1, -kInf}, {-1, -kInf, 0.0, -1},  {kInf, 2, kNan, kNan},
-           {-kInf, 2, kNan, kNan}, {1, 0.0, kInf, kNan}, {-1, 0.0, -kInf, kNan},
-           {1, -0.0, -kInf, kNan}, {0.0, 0.0, kNan, kNan}, {0.75, 0.25, 3, 0.0},
-           {-0.75, 0.5, -2, 0.25}}) {
+  for (const Case& c :
+       std::vector<Case>{{7, 2, 3, 1},           {-7, 2, -4, 1},         {7, -2, -4, -1},
+                         {-7, -2, 3, -1},        {6, 2, 3, 0.0},         {-6, 2, -3, 0.0},
+                         {6, -2, -3, -0.0},      {0.0, 3, 0.0, 0.0},     {-0.0, 3, -0.0, 0.0},
+                         {0.0, -3, -0.0, -0.0},  {1, kInf, 0.0, 1},      {-1, kInf, -1, kInf},
+                         {1, -kInf, -1, -kInf},  {-1, -kInf, 0.0, -1},   {kInf, 2, kNan, kNan},
+                         {-kInf, 2, kNan, kNan}, {1, 0.0, kInf, kNan},   {-1, 0.0, -kInf, kNan},
+                         {1, -0.0, -kInf, kNan}, {0.0, 0.0, kNan, kNan}, {0.75, 0.25, 3, 0.0},
+                         {-0.75, 0.5, -2, 0.25}}) {
     SCOPED_TRACE(testing::PrintToString(c.a) + " by " + testing::PrintToString(c.b));
     expect_both(OpId::floor_divide, {c.a, c.b}, c.quotient);
     expect_both(OpId::remainder, {c.a, c.b}, c.rest);
@@ -240,8 +242,8 @@ TEST_P(ElementwiseSemantics, PredicatesAndComparisons) {
   EXPECT_EQ(test<double>(OpId::logical_or, {0.0, -0.0}), 0);
   EXPECT_EQ(test<double>(OpId::logical_xor, {kNan, 1}), 0);
   EXPECT_EQ(test<double>(OpId::equal, {0.0, -0.0}), 1);
-  for (const OpId op : {OpId::equal, OpId::less, OpId::less_equal, OpId::greater,
-                        OpId::greater_equal}) {
+  for (const OpId op :
+       {OpId::equal, OpId::less, OpId::less_equal, OpId::greater, OpId::greater_equal}) {
     EXPECT_EQ(test<double>(op, {kNan, kNan}), 0);
   }
   EXPECT_EQ(test<double>(OpId::not_equal, {kNan, kNan}), 1);
@@ -271,7 +273,8 @@ TEST_P(ElementwiseSemantics, StepsAndSignsByBits) {
 /// Distance in units of the last place of `expected`.
 template <class T>
 double ulps(T got, long double expected) {
-  if (std::isnan(got) || std::isnan(expected)) return std::isnan(got) == std::isnan(expected) ? 0 : kInf;
+  if (std::isnan(got) || std::isnan(expected))
+    return std::isnan(got) == std::isnan(expected) ? 0 : kInf;
   if (got == static_cast<T>(expected)) return 0;
   const T magnitude = std::fabs(static_cast<T>(expected));
   const long double unit =
@@ -346,9 +349,9 @@ TEST_P(ElementwiseSemantics, FormulasHold) {
         SCOPED_TRACE("op " + std::to_string(static_cast<int>(op)) + " of " + std::to_string(x) +
                      ", " + std::to_string(y));
         ASSERT_LE(ulps(apply<double>(op, {x, y}), formula(x, y)), 4);
-        ASSERT_LE(ulps(apply<float>(op, {static_cast<float>(x), static_cast<float>(y)}),
-                       formula(x, y)),
-                  4);
+        ASSERT_LE(
+            ulps(apply<float>(op, {static_cast<float>(x), static_cast<float>(y)}), formula(x, y)),
+            4);
       }
     }
   }

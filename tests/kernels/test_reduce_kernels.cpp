@@ -1,8 +1,8 @@
 // Reductions and arg-reductions: every op, dtype and instruction set against plain loops.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
@@ -21,8 +21,8 @@ using kernels::ReduceKernel;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr OpId kFloatOps[] = {OpId::sum_squares, OpId::mean, OpId::var, OpId::std};
-constexpr OpId kAnyOps[] = {OpId::sum, OpId::prod, OpId::amax, OpId::amin,
-                            OpId::any, OpId::all, OpId::count_nonzero};
+constexpr OpId kAnyOps[] = {OpId::sum, OpId::prod, OpId::amax,         OpId::amin,
+                            OpId::any, OpId::all,  OpId::count_nonzero};
 
 class ReduceTest : public ::testing::Test {
  protected:
@@ -88,11 +88,15 @@ DType result_dtype(OpId op, DType x) {
       if (is_floating(x)) return x;
       return is_unsigned_int(x) ? DType::UInt64 : DType::Int64;
     case OpId::any:
-    case OpId::all: return DType::Bool;
-    case OpId::count_nonzero: return DType::Int64;
+    case OpId::all:
+      return DType::Bool;
+    case OpId::count_nonzero:
+      return DType::Int64;
     case OpId::amax:
-    case OpId::amin: return x;
-    default: return is_floating(x) ? x : DType::Float32;
+    case OpId::amin:
+      return x;
+    default:
+      return is_floating(x) ? x : DType::Float32;
   }
 }
 
@@ -123,9 +127,8 @@ void check(OpId op, StridedArray& x, std::uint32_t mask, const std::string& what
   for (std::int64_t i = 0; i < out.numel(); ++i) {
     std::vector<Number> xs;
     for (const std::int64_t p : behind[static_cast<std::size_t>(i)]) xs.push_back(x.number(p));
-    ASSERT_NO_FATAL_FAILURE(
-        expect_close(out.dtype(), out.number(i), truth(op, xs, correction),
-                     tolerance(op, xs.size()), what));
+    ASSERT_NO_FATAL_FAILURE(expect_close(out.dtype(), out.number(i), truth(op, xs, correction),
+                                         tolerance(op, xs.size()), what));
   }
 }
 
@@ -182,8 +185,8 @@ TEST_F(ReduceTest, KernelsAtEveryTailLength) {
               ASSERT_NO_FATAL_FAILURE(expect_close(
                   k.acc, load_number(k.acc, acc + static_cast<std::size_t>(lane) * size), want,
                   tolerance(op, xs.size()),
-                  std::string(op_name(op)) + " of " + std::string(name(dtype)) + " n=" +
-                      std::to_string(n) + " on " + std::string(kernels::isa_name(isa))));
+                  std::string(op_name(op)) + " of " + std::string(name(dtype)) +
+                      " n=" + std::to_string(n) + " on " + std::string(kernels::isa_name(isa))));
             }
           }
         }
@@ -201,9 +204,9 @@ TEST_F(ReduceTest, EveryOpDtypeLayoutAndAxes) {
         for (const LayoutKind kind : kLayouts) {
           StridedArray x = tame(op, dtype, shape, kind, 11);
           for (std::uint32_t mask = 0; mask < 16; ++mask) {
-            ASSERT_NO_FATAL_FAILURE(
-                check(op, x, mask, describe(op_name(op), dtype, shape, kind, mask),
-                      (mask & 1) != 0 ? 0.0 : 1.0));
+            ASSERT_NO_FATAL_FAILURE(check(op, x, mask,
+                                          describe(op_name(op), dtype, shape, kind, mask),
+                                          (mask & 1) != 0 ? 0.0 : 1.0));
           }
         }
       }
@@ -213,12 +216,14 @@ TEST_F(ReduceTest, EveryOpDtypeLayoutAndAxes) {
 
 // Long and wide enough for several blocks, cascades of them, and split reductions.
 TEST_F(ReduceTest, LargeShapes) {
-  const Shape shapes[] = {{150001}, {5, 20011}, {20011, 5}, {70, 1300}, {3, 64, 90}, {2, 20000, 3}};
-  for (const DType dtype : {DType::Float32, DType::Float64, DType::BFloat16, DType::Int8, DType::Int64}) {
+  const Shape shapes[] = {{70001}, {5, 9001}, {9001, 5}, {70, 1300}, {400, 3, 20}, {2, 9000, 3}};
+  for (const DType dtype :
+       {DType::Float32, DType::Float64, DType::BFloat16, DType::Int8, DType::Int64}) {
     for (const OpId op : {OpId::sum, OpId::amin, OpId::count_nonzero, OpId::var, OpId::mean}) {
       if (!is_floating(dtype) && (op == OpId::var || op == OpId::mean)) continue;
       for (const Shape& shape : shapes) {
-        for (const LayoutKind kind : {LayoutKind::Contiguous, LayoutKind::Transposed, LayoutKind::Misaligned}) {
+        for (const LayoutKind kind :
+             {LayoutKind::Contiguous, LayoutKind::Transposed, LayoutKind::Misaligned}) {
           StridedArray x = tame(op, dtype, shape, kind, 3);
           for (std::uint32_t mask = 1; mask < (1U << shape.size()); ++mask) {
             ASSERT_NO_FATAL_FAILURE(
@@ -246,7 +251,8 @@ TEST_F(ReduceTest, NanReachesTheResultFromEveryPosition) {
               reduce(op, x.view(), mask, out.view(), 0);
               for (std::int64_t i = 0; i < 3; ++i) {
                 ASSERT_EQ(std::isnan(out.real(i)), i == lane)
-                    << op_name(op) << " n=" << n << " at " << at << " on " << kernels::isa_name(isa);
+                    << op_name(op) << " n=" << n << " at " << at << " on "
+                    << kernels::isa_name(isa);
               }
             }
             for (const OpId op : {OpId::argmax, OpId::argmin}) {

@@ -45,6 +45,10 @@ struct OpRow {
   bool exact = false;
   /// Allowed distance from the correctly rounded f32 result, in ULPs.
   int ulp32 = 0;
+  /// Allowed distance for f64, whose functions are libm's, composed; -1: ulp32 + 4.
+  int ulp64 = -1;
+  /// Where terms may cancel the error is measured in ULPs of this magnitude, not of the result.
+  std::function<double(const double*)> scale;
   /// Elementwise ops that need it say which values floats are drawn from; edges come on top.
   double low = -4.0;
   double high = 4.0;

@@ -166,9 +166,11 @@ std::vector<OpRow> binary_rows() {
   r.push_back(close(ROW(hypot), [](auto x, auto y) { return std::hypot(x, y); }, 2));
   r.push_back(close(ROW(copysign), [](auto x, auto y) { return std::copysign(x, y); }, 0));
   r.push_back(close(ROW(logaddexp), [](auto x, auto y) { return log_add_exp(x, y); }, 4));
+  r.back().scale = [](const double* x) { return std::fmax(std::fabs(x[0]), std::fabs(x[1])) + 1; };
   {
     OpRow row = close(ROW(nextafter), [](auto x, auto y) { return std::nextafter(x, y); }, 0);
-    row.dtypes = {float32, float64};
+    row.dtypes = {bool_,  int8,   int16,  int32,   int64,  uint8,
+                  uint16, uint32, uint64, float32, float64};
     row.exact = true;
     r.push_back(row);
   }
@@ -242,8 +244,9 @@ std::vector<OpRow> binary_rows() {
     const Int128 mask = (Int128(1) << width) - 1;
     return x[0] + 2 * ((x[1] & mask) * (x[2] & mask) & mask);
   };
-  t.exact = false;  // the product and the sum may each round
+  t.exact = false;  // the products and the sum each round
   t.ulp32 = 2;
+  t.scale = [](const double* x) { return std::fabs(x[0]) + 2 * std::fabs(x[1] * x[2]); };
   r.push_back(t);
 
   t.op = OpId::lerp;
@@ -251,10 +254,8 @@ std::vector<OpRow> binary_rows() {
   t.call = [](const Inputs& in) { return std::vector<Tensor>{lerp(in[0], in[1], in[2])}; };
   t.in_place = [](const Inputs& in) { lerp_(in[0], in[1], in[2]); };
   t.truth = ternary_truth([](auto x, auto y, auto w) { return x + w * (y - x); });
-  // Weights of 0..1 between values of one sign: no cancellation for a ULP bound to fail on.
-  t.inputs = [](Rng& rng, DType dtype, const Dims& shape) {
-    return Inputs{sample(rng, dtype, shape, 1, 4), sample(rng, dtype, shape, 1, 4),
-                  sample(rng, dtype, shape, 0, 1)};
+  t.scale = [](const double* x) {
+    return std::fabs(x[0]) + std::fabs(x[2]) * (std::fabs(x[0]) + std::fabs(x[1]));
   };
   r.push_back(t);
   return r;

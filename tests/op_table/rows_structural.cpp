@@ -167,6 +167,12 @@ std::vector<OpRow> irregular_rows() {
     const std::int64_t n = std::max<std::int64_t>(first(shape), 1);
     return sample_indices(rng, {2, 3}, -n, n);
   };
+  r.push_back(with(one(OpId::index, all,
+                       [](const Inputs& in) {
+                         return in[0].numel() == 0 || in[0].ndim() == 0 ? in[0]
+                                                                        : index(in[0], {in[1]});
+                       }),
+                   rows_of));
   r.push_back(with(one(OpId::index_put, all,
                        [](const Inputs& in) {
                          const Tensor x = clone(in[0]);

@@ -48,11 +48,25 @@ TEST(OpTable, OtherDTypesAreRefused) {
 class Rows : public ::testing::TestWithParam<Case> {};
 
 void expect_all_same(const std::vector<Tensor>& got, const std::vector<Tensor>& want,
-                     const std::string& what) {
+                     const std::string& what, double relative = 0.0) {
   ASSERT_EQ(got.size(), want.size()) << what;
   for (std::size_t k = 0; k < got.size(); ++k) {
-    expect_same(got[k], want[k], what + ", result " + std::to_string(k));
+    expect_same(got[k], want[k], what + ", result " + std::to_string(k), relative);
   }
+}
+
+/// float64 is added up in the order of memory, which the layout decides: the last bits may differ.
+/// (Smaller floats accumulate in double and are rounded once.)
+double order_slack(const OpRow& row, DType dtype) {
+  const bool adds = op_info(row.op).family == Family::Reduce || row.op == OpId::softmax ||
+                    row.op == OpId::log_softmax || row.op == OpId::logsumexp;
+  return adds && dtype == float64 ? 1e-13 : 0.0;
+}
+
+/// There is no greatest of nothing.
+bool refuses_empty(const OpRow& row) {
+  return row.op == OpId::amax || row.op == OpId::amin ||
+         op_info(row.op).family == Family::ArgReduce;
 }
 
 TEST_P(Rows, SameResultFromEveryLayout) {
@@ -61,11 +75,16 @@ TEST_P(Rows, SameResultFromEveryLayout) {
     Rng rng(21);
     for (const Dims& shape : {Dims{}, Dims{37}, Dims{6, 70}, Dims{70, 6}, Dims{3, 4, 5}, Dims{0, 3}}) {
       const Inputs in = row->inputs(rng, dtype, shape);
+      if (in[0].numel() == 0 && refuses_empty(*row)) {
+        EXPECT_THROW(row->call(in), ValueError);
+        continue;
+      }
       const std::vector<Tensor> want = row->call(in);
       for (const LayoutKind kind : kLayouts) {
         Inputs moved;
         for (const Tensor& t : in) moved.push_back(relaid(t, kind));
-        expect_all_same(row->call(moved), want, "layout " + std::to_string(static_cast<int>(kind)));
+        expect_all_same(row->call(moved), want, "layout " + std::to_string(static_cast<int>(kind)),
+                        order_slack(*row, dtype));
         if (HasFatalFailure()) return;
       }
     }
@@ -83,7 +102,8 @@ TEST_P(Rows, SameResultFromEveryAlignment) {
     for (std::size_t bytes = 0; bytes < 32; ++bytes) {
       Inputs moved;
       for (const Tensor& t : in) moved.push_back(misaligned(t, bytes));
-      expect_all_same(row->call(moved), here, "offset " + std::to_string(bytes));
+      expect_all_same(row->call(moved), here, "offset " + std::to_string(bytes),
+                      order_slack(*row, dtype));
       if (HasFatalFailure()) return;
     }
   });

@@ -226,6 +226,12 @@ TEST(Sort, LinesThatAreSortedReversedOrConstant) {
     check_sort<float>(full({n}, std::nan("")), 0);
     check_sort<float>(full({n}, -0.0), 0);
     check_sort<std::int16_t>(remainder(astype(up, int16), 3), 0);
+    for (const std::int64_t other : {std::int64_t{0}, n / 2, n - 1}) {
+      const Tensor all_but_one = full({n}, 7);
+      fill_(select(all_but_one, 0, other), -70000);
+      check_sort<std::int64_t>(all_but_one, 0);
+      check_sort<float>(astype(all_but_one, float32), 0);
+    }
   }
 }
 

@@ -556,6 +556,22 @@ TEST(Bernoulli, SharesAndCertainties) {
   }
 }
 
+TEST(Bernoulli, OneExactlyWhereTheNumberLiesBelow) {
+  for (std::uint64_t position = 0; position < 50; ++position) {
+    const double w32 = word(position, 0);
+    const auto w52 = static_cast<double>(word64(position, 0) >> 12);
+    const auto once = [&](double p, DType dtype) {
+      Generator g;
+      g.set_state({kSeed, position});
+      return bernoulli({}, p, dtype, &g).item<int>();
+    };
+    EXPECT_EQ(once(std::ldexp(w32 + 0.25, -32), float32), 0);
+    EXPECT_EQ(once(std::ldexp(w32 + 0.75, -32), float32), 1);
+    EXPECT_EQ(once(std::ldexp(w52, -52), float64), 0);
+    EXPECT_EQ(once(std::ldexp(w52 + 1, -52), float64), 1);
+  }
+}
+
 TEST(Bernoulli, FollowsItsTensor) {
   for (const DType dtype : kFloats) {
     Generator g(kSeed);

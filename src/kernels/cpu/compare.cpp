@@ -5,10 +5,9 @@
 namespace baregrad::kernels::HWY_NAMESPACE {
 
 void register_comparisons(KernelTable& table) {
-#define BG_COMPARE(name, rule, doc)                                                     \
-  for_each_compute_type<Rule::rule>([&table]<class T>() {                     \
-    entry<T>(table, OpId::name) = compare_kernel<functors::name, T>();              \
-  });
+#define BG_COMPARE(name, rule, doc)  \
+  for_each_compute_type<Rule::rule>( \
+      [&table]<class T>() { entry<T>(table, OpId::name) = compare_kernel<functors::name, T>(); });
 #include "ops/ops.def"
 }
 

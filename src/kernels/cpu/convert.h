@@ -47,7 +47,8 @@ BG_INLINE float float_from_half(std::uint16_t half) {
   // does.
   const std::uint32_t nan = rest > 0x7c00u ? 0x400000u : 0u;
   const std::uint32_t special = (normal + (112u << 23)) | nan;
-  const auto subnormal = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<int>(rest)) * 0x1p-24f);
+  const auto subnormal =
+      std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<int>(rest)) * 0x1p-24f);
   const std::uint32_t finite = rest < 0x400u ? subnormal : normal;
   return std::bit_cast<float>(sign | (rest < 0x7c00u ? finite : special));
 }
@@ -113,9 +114,12 @@ BG_INLINE double odd_double_from(Int value) {
 /// A float that narrows to 16 bits as `value` itself would.
 template <class From>
 BG_INLINE float odd_float(From value) {
-  if constexpr (std::is_same_v<From, float> || sizeof(From) <= 2) return static_cast<float>(value);
-  else if constexpr (std::is_integral_v<From> && sizeof(From) == 8) return odd_float_from(odd_double_from(value));
-  else return odd_float_from(static_cast<double>(value));
+  if constexpr (std::is_same_v<From, float> || sizeof(From) <= 2)
+    return static_cast<float>(value);
+  else if constexpr (std::is_integral_v<From> && sizeof(From) == 8)
+    return odd_float_from(odd_double_from(value));
+  else
+    return odd_float_from(static_cast<double>(value));
 }
 
 template <class From, class To>
@@ -123,8 +127,10 @@ BG_INLINE Stored<To> convert(Stored<From> x) {
   if constexpr (std::is_same_v<From, To>) {
     return x;
   } else if constexpr (std::is_same_v<To, bool>) {
-    if constexpr (kIsHalf<From>) return (x & 0x7fffu) != 0;
-    else return x != 0;
+    if constexpr (kIsHalf<From>)
+      return (x & 0x7fffu) != 0;
+    else
+      return x != 0;
   } else if constexpr (std::is_same_v<From, bool>) {
     return convert<std::int8_t, To>(x != 0);
   } else if constexpr (std::is_same_v<From, Float16>) {
@@ -140,7 +146,8 @@ BG_INLINE Stored<To> convert(Stored<From> x) {
 #if HWY_TARGET != HWY_AVX3  // which converts 64-bit integers itself
   } else if constexpr (std::is_integral_v<From> && sizeof(From) == 8 && std::is_same_v<To, float>) {
     return static_cast<float>(odd_double_from(x));
-  } else if constexpr (std::is_integral_v<From> && sizeof(From) == 8 && std::is_same_v<To, double>) {
+  } else if constexpr (std::is_integral_v<From> && sizeof(From) == 8 &&
+                       std::is_same_v<To, double>) {
     return double_from_int64(x);
 #endif
   } else {

@@ -19,8 +19,10 @@ namespace {
 
 template <class F>
 BG_INLINE F make_functor(const double* params) {
-  if constexpr (std::is_constructible_v<F, const double*>) return F(params);
-  else return F{};
+  if constexpr (std::is_constructible_v<F, const double*>)
+    return F(params);
+  else
+    return F{};
 }
 
 template <class F, class Tag>
@@ -34,10 +36,10 @@ using UnsignedOf = std::conditional_t<
 
 /// The type whose loop serves T: fewer loops, where the bits come out the same.
 template <class F, class T>
-using LoopType = std::conditional_t<
-    kHas<F, functors::Copying> ||
-        (kHas<F, functors::Modular> && std::is_integral_v<T> && !std::is_same_v<T, bool>),
-    UnsignedOf<sizeof(T)>, T>;
+using LoopType = std::conditional_t<kHas<F, functors::Copying> ||
+                                        (kHas<F, functors::Modular> && std::is_integral_v<T> &&
+                                         !std::is_same_v<T, bool>),
+                                    UnsignedOf<sizeof(T)>, T>;
 
 /// Up to three inputs of one type, loaded side by side.
 template <class F, class T, int kInputs>
@@ -50,9 +52,12 @@ struct VecBody {
   T* out;
 
   BG_INLINE void whole(std::size_t at) const {
-    if constexpr (kInputs == 1) f(V::load(x + at)).store(out + at);
-    else if constexpr (kInputs == 2) f(V::load(x + at), V::load(y + at)).store(out + at);
-    else f(V::load(x + at), V::load(y + at), V::load(z + at)).store(out + at);
+    if constexpr (kInputs == 1)
+      f(V::load(x + at)).store(out + at);
+    else if constexpr (kInputs == 2)
+      f(V::load(x + at), V::load(y + at)).store(out + at);
+    else
+      f(V::load(x + at), V::load(y + at), V::load(z + at)).store(out + at);
   }
   BG_INLINE void part(std::size_t at, std::size_t n) const {
     if constexpr (kInputs == 1) {
@@ -171,21 +176,28 @@ void compare_plain(const void* const* in, void* out, std::int64_t n, const doubl
 template <class F, class T>
 constexpr ElementwiseFn unary_kernel() {
   using L = LoopType<F, T>;
-  if constexpr (std::is_floating_point_v<L>) return &vec_loop<F, L, 1>;
-  else return &unary_plain<F, L>;
+  if constexpr (std::is_floating_point_v<L>)
+    return &vec_loop<F, L, 1>;
+  else
+    return &unary_plain<F, L>;
 }
 template <class F, class T>
 constexpr ElementwiseFn binary_kernel() {
   using L = LoopType<F, T>;
-  if constexpr (std::is_floating_point_v<L>) return &vec_loop<F, L, 2>;
-  else return &binary_plain<F, L>;
+  if constexpr (std::is_floating_point_v<L>)
+    return &vec_loop<F, L, 2>;
+  else
+    return &binary_plain<F, L>;
 }
 template <class F, class T>
 constexpr ElementwiseFn ternary_kernel() {
   using L = LoopType<F, T>;
-  if constexpr (std::is_same_v<F, functors::where>) return &where_plain<L>;
-  else if constexpr (std::is_floating_point_v<L>) return &vec_loop<F, L, 3>;
-  else return &ternary_plain<F, L>;
+  if constexpr (std::is_same_v<F, functors::where>)
+    return &where_plain<L>;
+  else if constexpr (std::is_floating_point_v<L>)
+    return &vec_loop<F, L, 3>;
+  else
+    return &ternary_plain<F, L>;
 }
 template <class F, class T>
 constexpr ElementwiseFn predicate_kernel() {

@@ -5,18 +5,29 @@
 #include "kernels/cpu/math_f32_hot.h"
 #include "kernels/cpu/math_f32_wide.h"
 
+// Largest error in ULP over all inputs, on every ISA (tests/kernels/ulp_f32.cpp):
+//
+//   exp, log                                                    1
+//   exp2 expm1 log1p log2 tanh erf sigmoid silu gelu gelu_tanh  2
+//   all others, computed in f64 and rounded once                0.51
+//
+// Special values follow C99 annex F: NaN goes through, denormals are neither flushed nor lost,
+// signs of zeros count. gelu, gelu_tanh, silu and mish of -inf are NaN, as -inf * 0 is.
+
 namespace baregrad::kernels::HWY_NAMESPACE::math {
 
 /// x tanh(log(1 + e^x)) = x w / (w + 2), w = e^x (e^x + 2).
 template <class V>
 HWY_INLINE V mish(V x) {
-  return in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE {
+  const hn::DFromV<V> d;
+  const V y = in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE {
     using W = decltype(w);
     const W two = splat<W>(2.0);
     const W e = wide::exp(at_most(w, 60.0));
     const W n = hn::Mul(e, hn::Add(e, two));
     return hn::Mul(w, hn::Div(n, hn::Add(n, two)));
   });
+  return hn::IfThenElse(hn::Eq(x, hn::Neg(hn::Inf(d))), hn::NaN(d), y);
 }
 
 /// log(1 + e^(beta x)) / beta, and x itself where beta x > threshold.
@@ -28,7 +39,7 @@ HWY_INLINE V softplus(V x, float beta, float threshold) {
     const W z = hn::Mul(w, splat<W>(beta));
     const W e = wide::exp(hn::Neg(hn::Abs(z)));
     const W positive = hn::IfThenElseZero(hn::Gt(z, hn::Zero(hn::DFromV<W>())), z);
-    return hn::Div(hn::Add(positive, wide::log1p(e)), splat<W>(beta));
+    return hn::Mul(hn::Add(positive, wide::log1p(e)), splat<W>(1.0 / beta));
   });
   // A NaN exponential does not come out of log1p as one.
   const auto pass =

@@ -33,6 +33,7 @@ HWY_INLINE V gelu_wide(V x) {
 // the terms hardly cancel. The r are chosen so that g(r) is a float to 2^-30. Relative error 2^-27
 // to a = 4.875; only positive x go beyond, and there g hardly counts.
 #if HWY_TARGET == HWY_AVX2
+constexpr double kGeluLeft = -4.21875;
 constexpr double kGeluIntervals = 8 / 5.625;  // per unit of a
 alignas(32) constexpr float kGelu[][8] = {
     {0.0f, 0x1.6800ep0f, 0x1.0e0548p1f, 0x1.6807fp1f, 0x1.c206f8p1f, 0x1.0e03d8p2f, 0x1.3b00ccp2f,
@@ -59,6 +60,7 @@ alignas(32) constexpr float kGelu[][8] = {
      -0x1.212e6cp-17f, 0x1.d1e766p-26f, 0x1.895a84p-22f},
 };
 #else
+constexpr double kGeluLeft = -4.875;
 constexpr double kGeluIntervals = 16 / 5.625;
 alignas(64) constexpr float kGelu[][16] = {
     {0.0f, 0x1.67ff9p-2f, 0x1.0e08ep0f, 0x1.6800ep0f, 0x1.c204ep0f, 0x1.0e0548p1f, 0x1.3b03fp1f,
@@ -102,24 +104,28 @@ template <class V>
 HWY_INLINE V gelu(V x) {
   const hn::DFromV<V> d;
   const hn::RebindToSigned<decltype(d)> di;
-  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Ge(x, splat<V>(-4.875))))) return gelu_wide(x);
   // From 5.62 on x - g(x) rounds to x.
   const V a = hn::Min(hn::Abs(x), splat<V>(5.62));
-  const auto interval =
-      hn::IndicesFromVec(d, hn::ConvertTo(di, hn::Mul(a, splat<V>(kGeluIntervals))));
+  // floor(a * kGeluIntervals) stands in the low bits, as in exp_parts.
+  const V u = hn::Add(hn::MulAdd(a, splat<V>(kGeluIntervals), splat<V>(-0.5)), splat<V>(0x1.8p23));
+  constexpr int kLast = static_cast<int>(sizeof(kGelu[0]) / sizeof(float)) - 1;
+  const auto interval = hn::IndicesFromVec(d, hn::And(hn::BitCast(di, u), hn::Set(di, kLast)));
   const auto row = [&](int i) BAREGRAD_LAMBDA_INLINE {
     return hn::TableLookupLanes(hn::Load(d, kGelu[i]), interval);
   };
   const V t = hn::Sub(row(0), a);
   const V t2 = hn::Mul(t, t);
   // Pairs of terms side by side, then Horner's rule in t^2.
-  const auto pair = [&](int i) BAREGRAD_LAMBDA_INLINE {
-    return hn::MulAdd(row(i + 2), t, row(i + 1));
-  };
+  const auto pair = [&](int i)
+                        BAREGRAD_LAMBDA_INLINE { return hn::MulAdd(row(i + 2), t, row(i + 1)); };
   V g = pair(kGeluDegree - 1);
   for (int i = kGeluDegree - 3; i >= 0; i -= 2) g = hn::MulAdd(g, t2, pair(i));
   // x Phi(x) = x - x Phi(-x): max(x, 0) - g(|x|) for both signs, -0 included.
-  return hn::Sub(at_least(x, -0.0), g);
+  const V y = hn::Sub(at_least(x, -0.0), g);
+  // A lane takes the road its own value asks for: neighbours never change a result.
+  const auto near = hn::Ge(x, splat<V>(kGeluLeft));
+  if (HWY_LIKELY(hn::AllTrue(d, near))) return y;
+  return hn::IfThenElse(near, y, gelu_wide(x));
 }
 
 #else

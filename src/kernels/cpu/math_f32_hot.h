@@ -12,7 +12,7 @@ struct ExpParts {
   hn::VFromD<hn::RebindToSigned<hn::DFromV<V>>> exponent;  // n << 23
 };
 
-/// From x - lo, with |x| < 2^20 and |lo| far below 1: lo carries what a caller's x could not hold.
+/// The parts of e^(x - lo), |x| < 2^20: lo carries what a caller's x could not hold.
 template <class V>
 HWY_INLINE ExpParts<V> exp_parts(V x, V lo) {
   const hn::RebindToSigned<hn::DFromV<V>> di;
@@ -23,7 +23,9 @@ HWY_INLINE ExpParts<V> exp_parts(V x, V lo) {
   const V hi = hn::NegMulAdd(n, splat<V>(0x1.62e4p-1), x);  // exact
   lo = hn::MulAdd(n, splat<V>(0x1.7f7d1cp-20), lo);
   const V r = hn::Sub(hi, lo);
-  // |r| <= ln2 / 2; relative error of 1 + r + r^2 q is 2^-28.
+  // |r| <= ln2 / 2; relative error of 1 + r + r^2 q is 2^-28. Sollya: fpminimax(exp(x),
+  // [|2,...,6|],
+  // [|SG...|], [-0.3475; 0.3475], floating, relative, 1 + x), and likewise below.
   const V q = poly(r, 0x1.fffffap-2, 0x1.55549p-3, 0x1.555a22p-5, 0x1.123b04p-7, 0x1.695414p-10);
   // hi and lo stay apart to the end: the rounding of r would cost a fifth of an ULP.
   const V s = hn::Add(hi, hn::MulSub(hn::Mul(r, r), q, lo));
@@ -156,7 +158,8 @@ HWY_INLINE V log_special(V x, V y) {
   return hn::IfThenElse(hn::Lt(x, zero), hn::NaN(d), y);
 }
 
-/// f(e, f, tail) for x > 0 at once; with the denormals lifted and the special values otherwise.
+/// sum(e, f, tail) at once where all lanes are normal; else with denormals lifted and the special
+/// values put right.
 template <class V, class F>
 HWY_INLINE V log_like(V x, F sum) {
   const hn::DFromV<V> d;
@@ -204,9 +207,9 @@ HWY_INLINE V log1p(V x) {
   const auto usual = hn::And(hn::Gt(x, splat<V>(-1.0)), hn::Lt(x, splat<V>(0x1p60)));
   const auto e =
       hn::ShiftRight<23>(hn::Sub(hn::BitCast(di, hn::Add(x, one)), hn::Set(di, 0x3f3504f3)));
-  const V scale = hn::BitCast(d, hn::Sub(hn::Set(di, 0x3f800000), hn::ShiftLeft<23>(e)));
+  const V inverse = hn::BitCast(d, hn::Sub(hn::Set(di, 0x3f800000), hn::ShiftLeft<23>(e)));
   // 2^-e (1 + x) - 1 without the rounding of 1 + x.
-  const V f = hn::MulAdd(x, scale, hn::Sub(scale, one));
+  const V f = hn::MulAdd(x, inverse, hn::Sub(inverse, one));
   const V y = hn::CopySign(log_sum(hn::ConvertTo(d, e), f, log1p_tail(f)), x);
   if (HWY_LIKELY(hn::AllTrue(d, usual))) return y;
   const V below = hn::IfThenElse(hn::Eq(x, splat<V>(-1.0)), hn::Neg(hn::Inf(d)), hn::NaN(d));

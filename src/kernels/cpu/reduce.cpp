@@ -1,7 +1,7 @@
 // Sums, products, extremes and counts over contiguous blocks, for one ISA.
-#include "kernels/cpu/reduce_block.h"
-
 #include <hwy/highway.h>
+
+#include "kernels/cpu/reduce_block.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace baregrad::kernels::HWY_NAMESPACE {
@@ -99,7 +99,8 @@ ReduceKernel integer_kernel(DType acc) {
 template <class VecOp, bool kPairwise = false>
 ReduceKernel float_kernel(DType acc) {
   using Op = typename VecOp::Scalar;
-  return {acc, init_acc<Op>, vector_inner<VecOp, kPairwise>, outer<VectorRows<VecOp>>, combine_acc<Op>};
+  return {acc, init_acc<Op>, vector_inner<VecOp, kPairwise>, outer<VectorRows<VecOp>>,
+          combine_acc<Op>};
 }
 
 ReduceKernel& entry(KernelTable& table, OpId op, DType dtype) {

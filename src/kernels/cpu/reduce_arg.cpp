@@ -1,7 +1,7 @@
 // argmax and argmin of contiguous elements, for one ISA.
-#include "kernels/cpu/reduce_block.h"
-
 #include <hwy/highway.h>
+
+#include "kernels/cpu/reduce_block.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace baregrad::kernels::HWY_NAMESPACE {

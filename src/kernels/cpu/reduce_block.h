@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "kernels/abi.h"
-
 #include <hwy/highway.h>
+
+#include "kernels/abi.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace baregrad::kernels::HWY_NAMESPACE {

@@ -114,10 +114,10 @@ void logsumexp(const void* x_in, void* out, std::int64_t n) {
   const auto* x = static_cast<const float*>(x_in);
   const float max = extreme_of<float, true>(x, n);
   // An infinite or NaN maximum is the answer.
-  *static_cast<float*>(out) =
-      is_finite(max) ? static_cast<float>(static_cast<double>(max) +
-                                          __builtin_log(exp_sum(x, max, nullptr, n)))
-                     : max;
+  *static_cast<float*>(out) = is_finite(max)
+                                  ? static_cast<float>(static_cast<double>(max) +
+                                                       __builtin_log(exp_sum(x, max, nullptr, n)))
+                                  : max;
 }
 
 }  // namespace

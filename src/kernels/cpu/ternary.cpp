@@ -5,10 +5,9 @@
 namespace baregrad::kernels::HWY_NAMESPACE {
 
 void register_ternary(KernelTable& table) {
-#define BG_TERNARY(name, rule, doc)                                                     \
-  for_each_compute_type<Rule::rule>([&table]<class T>() {                     \
-    entry<T>(table, OpId::name) = ternary_kernel<functors::name, T>();              \
-  });
+#define BG_TERNARY(name, rule, doc)  \
+  for_each_compute_type<Rule::rule>( \
+      [&table]<class T>() { entry<T>(table, OpId::name) = ternary_kernel<functors::name, T>(); });
 #include "ops/ops.def"
 }
 

@@ -115,38 +115,34 @@ struct Vec {
   }
 
 // Lane by lane through libm, which is exact to an ULP or two in double.
-#define BG_LANES(name)                                                      \
-  static BG_INLINE Vec name(Vec x) {                                        \
-    HWY_ALIGN T lanes[kLanes];                                              \
-    hn::Store(x.raw, D(), lanes);                                           \
-    for (T& lane : lanes) lane = Scalar<T>::name({lane}).raw;               \
-    return {hn::Load(D(), lanes)};                                          \
+#define BG_LANES(name)                                         \
+  static BG_INLINE Vec name(Vec x) {                           \
+    HWY_ALIGN T lanes[kLanes];                                 \
+    hn::Store(x.raw, D(), lanes);                              \
+    for (T & lane : lanes) lane = Scalar<T>::name({lane}).raw; \
+    return {hn::Load(D(), lanes)};                             \
   }
-#define BG_LANES2(name)                                                     \
-  static BG_INLINE Vec name(Vec x, Vec y) {                                 \
-    HWY_ALIGN T lanes[kLanes];                                              \
-    HWY_ALIGN T others[kLanes];                                             \
-    hn::Store(x.raw, D(), lanes);                                           \
-    hn::Store(y.raw, D(), others);                                          \
-    for (std::size_t i = 0; i < kLanes; ++i) {                              \
-      lanes[i] = Scalar<T>::name({lanes[i]}, {others[i]}).raw;              \
-    }                                                                       \
-    return {hn::Load(D(), lanes)};                                          \
+#define BG_LANES2(name)                                        \
+  static BG_INLINE Vec name(Vec x, Vec y) {                    \
+    HWY_ALIGN T lanes[kLanes];                                 \
+    HWY_ALIGN T others[kLanes];                                \
+    hn::Store(x.raw, D(), lanes);                              \
+    hn::Store(y.raw, D(), others);                             \
+    for (std::size_t i = 0; i < kLanes; ++i) {                 \
+      lanes[i] = Scalar<T>::name({lanes[i]}, {others[i]}).raw; \
+    }                                                          \
+    return {hn::Load(D(), lanes)};                             \
   }
 // Floats have vector code of their own.
-#define BG_MATH(name)                                                       \
-  static BG_INLINE Vec name(Vec x)                                          \
-    requires std::is_same_v<T, float>                                       \
-  {                                                                         \
-    return {math::name(x.raw)};                                             \
-  }                                                                         \
+#define BG_MATH(name)                                                  \
+  static BG_INLINE Vec name(Vec x) requires std::is_same_v<T, float> { \
+    return {math::name(x.raw)};                                        \
+  }                                                                    \
   BG_LANES(name)
-#define BG_MATH2(name)                                                      \
-  static BG_INLINE Vec name(Vec x, Vec y)                                   \
-    requires std::is_same_v<T, float>                                       \
-  {                                                                         \
-    return {math::name(x.raw, y.raw)};                                      \
-  }                                                                         \
+#define BG_MATH2(name)                                                        \
+  static BG_INLINE Vec name(Vec x, Vec y) requires std::is_same_v<T, float> { \
+    return {math::name(x.raw, y.raw)};                                        \
+  }                                                                           \
   BG_LANES2(name)
   BG_MATH(exp)
   BG_MATH(exp2)
@@ -179,26 +175,19 @@ struct Vec {
 #undef BG_LANES2
 
 // Activations: where these are missing, functors.h has the formula.
-#define BG_ACTIVATION(name)                                                 \
-  static BG_INLINE Vec name(Vec x)                                          \
-    requires std::is_same_v<T, float>                                       \
-  {                                                                         \
-    return {math::name(x.raw)};                                             \
-  }
+#define BG_ACTIVATION(name) \
+  static BG_INLINE Vec name(Vec x) requires std::is_same_v<T, float> { return {math::name(x.raw)}; }
   BG_ACTIVATION(sigmoid)
   BG_ACTIVATION(gelu)
   BG_ACTIVATION(gelu_tanh)
   BG_ACTIVATION(silu)
   BG_ACTIVATION(mish)
 #undef BG_ACTIVATION
-  static BG_INLINE Vec softplus(Vec x, double beta, double threshold)
-    requires std::is_same_v<T, float>
-  {
+  static BG_INLINE Vec softplus(Vec x, double beta,
+                                double threshold) requires std::is_same_v<T, float> {
     return {math::softplus(x.raw, static_cast<float>(beta), static_cast<float>(threshold))};
   }
-  static BG_INLINE Vec logaddexp(Vec x, Vec y)
-    requires std::is_same_v<T, float>
-  {
+  static BG_INLINE Vec logaddexp(Vec x, Vec y) requires std::is_same_v<T, float> {
     return {math::logaddexp(x.raw, y.raw)};
   }
 

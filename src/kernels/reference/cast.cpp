@@ -17,9 +17,12 @@ constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat1
 /// An element as a number C++ can compute with; any non-zero byte is a true bool.
 template <class T>
 auto read(const void* data, std::int64_t i) {
-  if constexpr (std::is_same_v<T, bool>) return static_cast<const std::uint8_t*>(data)[i] != 0;
-  else if constexpr (kIsHalf<T>) return static_cast<float>(static_cast<const T*>(data)[i]);
-  else return static_cast<const T*>(data)[i];
+  if constexpr (std::is_same_v<T, bool>)
+    return static_cast<const std::uint8_t*>(data)[i] != 0;
+  else if constexpr (kIsHalf<T>)
+    return static_cast<float>(static_cast<const T*>(data)[i]);
+  else
+    return static_cast<const T*>(data)[i];
 }
 
 /// A double that narrows as the integer itself would: exact, or with an odd last bit where digits
@@ -40,8 +43,10 @@ To convert(From value) {
   if constexpr (std::is_same_v<To, bool>) {
     return value != 0;
   } else if constexpr (kIsHalf<To>) {
-    if constexpr (std::is_integral_v<From> && sizeof(From) == 8) return To(sticky_double(value));
-    else return To(static_cast<double>(value));
+    if constexpr (std::is_integral_v<From> && sizeof(From) == 8)
+      return To(sticky_double(value));
+    else
+      return To(static_cast<double>(value));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if (std::isnan(value)) return 0;
     // Bounds are one beyond the range: powers of two, which every float type holds.

@@ -12,15 +12,16 @@ namespace {
 
 template <class F>
 F make_functor(const double* params) {
-  if constexpr (std::is_constructible_v<F, const double*>) return F(params);
-  else return F{};
+  if constexpr (std::is_constructible_v<F, const double*>)
+    return F(params);
+  else
+    return F{};
 }
 
 /// What F computes in where elements are T.
 template <class F, class T>
-using Number = Scalar<
-    std::conditional_t<std::is_base_of_v<functors::Approximate, F> && std::is_same_v<T, float>,
-                       double, T>>;
+using Number = Scalar<std::conditional_t<
+    std::is_base_of_v<functors::Approximate, F> && std::is_same_v<T, float>, double, T>>;
 
 /// Element i of an operand.
 template <class F, class T>
@@ -83,12 +84,18 @@ constexpr bool computes_in() {
   constexpr bool kIsFloat = std::is_floating_point_v<T>;
   constexpr bool kIsInt = std::is_integral_v<T> && !kIsBool;
   switch (kRule) {
-    case Rule::Any: return kIsBool || kIsInt || kIsFloat;
-    case Rule::Numeric: return kIsInt || kIsFloat;
-    case Rule::Floating: return kIsFloat;
-    case Rule::Integer: return kIsBool || kIsInt;
-    case Rule::Shift: return kIsInt;
-    case Rule::Free: break;
+    case Rule::Any:
+      return kIsBool || kIsInt || kIsFloat;
+    case Rule::Numeric:
+      return kIsInt || kIsFloat;
+    case Rule::Floating:
+      return kIsFloat;
+    case Rule::Integer:
+      return kIsBool || kIsInt;
+    case Rule::Shift:
+      return kIsInt;
+    case Rule::Free:
+      break;
   }
   return false;
 }
@@ -108,9 +115,9 @@ void fill(KernelTable& table, OpId op, Kernel kernel) {
 }  // namespace
 
 void register_elementwise(KernelTable& table) {
-#define BG_FILL(name, rule, kernel)                         \
+#define BG_FILL(name, rule, kernel)                                              \
   fill<Rule::rule>(table, OpId::name, []<class T>(TypeTag<T>) -> ElementwiseFn { \
-    return &kernel<functors::name, T>;                      \
+    return &kernel<functors::name, T>;                                           \
   });
 #define BG_UNARY(name, rule, doc) BG_FILL(name, rule, unary)
 #define BG_PREDICATE(name, rule, doc) BG_FILL(name, rule, predicate)

@@ -13,9 +13,9 @@ void register_reference_reductions(KernelTable& table);
 namespace {
 
 template <class T>
-using SumOf = std::conditional_t<
-    std::is_floating_point_v<T>, double,
-    std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+using SumOf =
+    std::conditional_t<std::is_floating_point_v<T>, double,
+                       std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
 
 // 64-bit integers wrap: they are added and multiplied as unsigned.
 template <class A>
@@ -178,8 +178,12 @@ void logsumexp(const void* x, void* out, std::int64_t n) {
 template <class T>
 void register_type(KernelTable& table, DType dtype) {
   const int t = static_cast<int>(dtype);
-  const auto entry = [&](OpId op) -> ReduceKernel& { return table.reduce[static_cast<int>(op)][t]; };
-  const auto arg = [&](OpId op) -> ArgReduceFn& { return table.argreduce[static_cast<int>(op)][t]; };
+  const auto entry = [&](OpId op) -> ReduceKernel& {
+    return table.reduce[static_cast<int>(op)][t];
+  };
+  const auto arg = [&](OpId op) -> ArgReduceFn& {
+    return table.argreduce[static_cast<int>(op)][t];
+  };
   const auto row = [&](OpId op) -> RowFn& { return table.row[static_cast<int>(op)][t]; };
 
   const DType acc = is_bool(dtype) ? DType::Int64 : dtype_of<SumOf<T>>;

@@ -1,0 +1,35 @@
+// The list of benchmarks.
+#include "bench/benches.h"
+
+#include <array>
+#include <string>
+
+#include "baregrad/error.h"
+
+namespace baregrad::bench {
+namespace {
+
+constexpr std::array kBenches = {
+    Bench{"elementwise", "add, multiply, relu, broadcast and strided operands, exp to erf",
+          "elements", bench_elementwise},
+    Bench{"reduce", "sum, max, mean, var over all, axis 0, axis 1; softmax",
+          "side of the square matrix", bench_reduce},
+    Bench{"overhead", "what one call on a tiny tensor costs", "elements", bench_overhead},
+    Bench{"alloc", "allocate and free, by allocator", "bytes of a block", bench_alloc},
+    Bench{"parallel", "entering and leaving a parallel region", "thread counts", bench_parallel},
+};
+
+}  // namespace
+
+std::span<const Bench> benches() { return kBenches; }
+
+const Bench& find_bench(std::string_view name) {
+  std::string names;
+  for (const Bench& bench : kBenches) {
+    if (bench.name == name) return bench;
+    names += (names.empty() ? "" : ", ") + std::string(bench.name);
+  }
+  throw ValueError("bench: there is no '" + std::string(name) + "'; there are " + names);
+}
+
+}  // namespace baregrad::bench

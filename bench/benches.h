@@ -1,0 +1,29 @@
+// The benchmarks of `baregrad bench`, by name.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "bench/harness.h"
+
+namespace baregrad::bench {
+
+struct Bench {
+  std::string_view name;
+  std::string_view doc;
+  std::string_view sizes;  ///< what --sizes means to it
+  void (*run)(Session& session);
+};
+
+std::span<const Bench> benches();
+/// Throws ValueError and lists the names.
+const Bench& find_bench(std::string_view name);
+
+// One file each.
+void bench_elementwise(Session& session);
+void bench_reduce(Session& session);
+void bench_overhead(Session& session);
+void bench_alloc(Session& session);
+void bench_parallel(Session& session);
+
+}  // namespace baregrad::bench

@@ -1,0 +1,41 @@
+// cli/: parsing and printing, no logic. Here: what goes to the terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace baregrad::cli {
+
+/// Writes to standard output. A reader that went away (`| head`) is no error: what follows is
+/// dropped. Any other failure throws IoError.
+class Output {
+ public:
+  void print(std::string_view text);
+  /// Nobody reads any more.
+  bool closed() const noexcept { return closed_; }
+
+ private:
+  bool closed_ = false;
+};
+
+/// A line on standard error that overwrites itself, shown only on a terminal.
+class Progress {
+ public:
+  Progress();
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void show(const std::string& text);
+  void clear();
+
+ private:
+  bool terminal_;
+  bool shown_ = false;
+};
+
+/// "1.23 µs": three digits and a unit.
+std::string time_text(double ns);
+/// "512 KiB"
+std::string bytes_text(std::size_t bytes);
+
+}  // namespace baregrad::cli
