@@ -165,7 +165,7 @@ void bench_elementwise(Session& session) {
     measure_unary(session, "relu", inputs({n}, -4, 4), relu, {{"loop", peers::relu}}, kExact);
     if (n >= kFreshElements) continue;
     measure_functions(session, n);
-    const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)) + 0.5);
+    const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(n))));
     measure_broadcast(session, side);
     measure_transposed(session, side);
     measure_strided(session, side);

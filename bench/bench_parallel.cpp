@@ -35,7 +35,7 @@ std::vector<int> thread_counts(const Session& session) {
 void bench_parallel(Session& session) {
   struct Kind {
     const char* name;
-    std::vector<ForkJoin> (*measure)(std::vector<int>, int);
+    std::vector<ForkJoin> (*measure)(const std::vector<int>&, int);
   };
   constexpr int kRounds = 30;
   const int rounds = session.options().quick ? 3 : kRounds;

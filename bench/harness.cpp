@@ -68,7 +68,7 @@ void take_turn(const Row& row, const Candidate& candidate, double budget_ns, Sam
 }
 
 double quantile(const std::vector<double>& sorted, double q) {
-  return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+  return sorted[static_cast<std::size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
 }
 
 double interruptions_so_far() {
@@ -91,7 +91,7 @@ Session::Session(Options options, std::function<void(const std::string&)> progre
   kernels::active_isa();
 }
 
-std::vector<std::int64_t> Session::sizes(std::vector<std::int64_t> otherwise) const {
+std::vector<std::int64_t> Session::sizes(const std::vector<std::int64_t>& otherwise) const {
   return options_.sizes.empty() ? otherwise : options_.sizes;
 }
 

@@ -100,7 +100,7 @@ class Session {
   const Options& options() const noexcept { return options_; }
   int threads() const noexcept { return threads_; }
   /// The user's sizes, else these.
-  std::vector<std::int64_t> sizes(std::vector<std::int64_t> otherwise) const;
+  std::vector<std::int64_t> sizes(const std::vector<std::int64_t>& otherwise) const;
 
   /// Rows measured from here on belong to this benchmark.
   void begin(std::string bench);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <thread>
@@ -54,7 +55,7 @@ void sample(Region region, std::vector<double>& ns) {
 }
 
 double quantile(const std::vector<double>& sorted, double q) {
-  return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+  return sorted[static_cast<std::size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
 }
 
 template <class OurRegion, class OpenMpRegion>
@@ -103,11 +104,12 @@ std::vector<ForkJoin> measure(const std::vector<int>& thread_counts, int rounds,
 
 }  // namespace
 
-std::vector<ForkJoin> measure_fork_join(std::vector<int> thread_counts, int rounds) {
+std::vector<ForkJoin> measure_fork_join(const std::vector<int>& thread_counts, int rounds) {
   return measure(thread_counts, rounds, [](int) { return Empty{}; });
 }
 
-std::vector<ForkJoin> measure_fork_join_all_present(std::vector<int> thread_counts, int rounds) {
+std::vector<ForkJoin> measure_fork_join_all_present(const std::vector<int>& thread_counts,
+                                                    int rounds) {
   std::atomic<int> arrived{0};
   return measure(thread_counts, rounds, [&arrived](int threads) {
     arrived.store(0, std::memory_order_relaxed);

@@ -17,7 +17,7 @@ struct ForkJoin {
 ///
 /// Regions with an empty body, one chunk or iteration per thread, back to back. A thread of ours
 /// that finds a chunk unclaimed takes it, so the caller may finish such a region by itself.
-std::vector<ForkJoin> measure_fork_join(std::vector<int> thread_counts, int rounds = 30);
+std::vector<ForkJoin> measure_fork_join(const std::vector<int>& thread_counts, int rounds = 30);
 
 /// The same, but no body returns before all of them have begun: every thread has to show up, as it
 /// does when the chunks are long.

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <initializer_list>
+#include <new>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -122,9 +122,11 @@ class BAREGRAD_API Tensor {
   std::vector<T> to_vector() const {
     if (!defined() || dtype() != dtype_of<T>) throw_not_of_dtype(dtype_of<T>, "to_vector");
     std::vector<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>> out;
+    // An expanded tensor has any size; beyond all address spaces it is not even tried.
+    if (nbytes() >> 46 != 0) throw_no_room("to_vector");
     try {
       out.resize(static_cast<std::size_t>(numel()));
-    } catch (const std::exception&) {  // length_error or bad_alloc: an expanded tensor has any size
+    } catch (const std::bad_alloc&) {
       throw_no_room("to_vector");
     }
     copy_to(out.data());

@@ -46,7 +46,7 @@ std::string isas_text() {
 }
 
 std::string cache_text(const Cache& cache) {
-  const std::string size = bytes_text(cache.bytes);
+  std::string size = bytes_text(cache.bytes);
   if (cache.shared_by <= 1) return size;
   return fmt::format("{}, shared by {} hardware threads", size, cache.shared_by);
 }

@@ -122,8 +122,9 @@ void JsonFile::save() const {
   file.close();
   if (::rename(temporary.c_str(), path_.c_str()) != 0) fail(path_, errno);
   removal.armed = false;
+  const fs::path parent = fs::path(path_).parent_path();
   const int folder =
-      ::open(fs::path(path_).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     ::fsync(folder);
     ::close(folder);

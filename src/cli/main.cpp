@@ -3,6 +3,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <new>
 #include <string>
 #include <system_error>
@@ -108,9 +109,9 @@ int main(int argc, char** argv) {
   try {
     return baregrad::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "baregrad: out of memory\n");
+    std::fputs("baregrad: out of memory\n", stderr);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "baregrad: {}\n", error.what());
+    std::fprintf(stderr, "baregrad: %s\n", error.what());
   }
   return baregrad::cli::kFailure;
 }

@@ -36,9 +36,9 @@ void Progress::show(const std::string& text) {
   shown_ = true;
 }
 
-void Progress::clear() {
+void Progress::clear() noexcept {
   if (!shown_) return;
-  fmt::print(stderr, "\r\033[K");
+  std::fputs("\r\033[K", stderr);
   std::fflush(stderr);
   shown_ = false;
 }

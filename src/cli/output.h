@@ -26,7 +26,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void show(const std::string& text);
-  void clear();
+  void clear() noexcept;
 
  private:
   bool terminal_;

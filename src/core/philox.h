@@ -76,18 +76,20 @@ inline void philox_blocks(const Generator::State& state, std::uint64_t first, st
   const PhiloxKey key = {static_cast<std::uint32_t>(state.seed),
                          static_cast<std::uint32_t>(state.seed >> 32)};
   const std::uint64_t start = state.position + first;
-  for (std::int64_t done = 0; done < count;) {
-    const std::uint64_t low = start + static_cast<std::uint64_t>(done);
-    const std::uint32_t high = (start < first ? 1U : 0U) + (low < start ? 1U : 0U);
-    if (count - done >= kPhiloxLanes && low + (kPhiloxLanes - 1) > low) {
-      philox_group(low, high, key, out + done * 4);
-      done += kPhiloxLanes;
-    } else {
-      const PhiloxCounter block = philox(
-          {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32), high, 0}, key);
-      std::copy(block.begin(), block.end(), out + done * 4);
-      done += 1;
+  const std::uint32_t carry = start < first ? 1 : 0;
+  std::int64_t done = 0;
+  // Counted and without branches, so that the compiler makes vectors of it.
+  if (start + static_cast<std::uint64_t>(count) > start) {
+    for (; count - done >= kPhiloxLanes; done += kPhiloxLanes) {
+      philox_group(start + static_cast<std::uint64_t>(done), carry, key, out + done * 4);
     }
+  }
+  for (; done < count; ++done) {
+    const std::uint64_t low = start + static_cast<std::uint64_t>(done);
+    const std::uint32_t high = carry + (low < start ? 1 : 0);
+    const PhiloxCounter block = philox(
+        {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32), high, 0}, key);
+    std::copy(block.begin(), block.end(), out + done * 4);
   }
 }
 

@@ -133,41 +133,10 @@ class Positions {
   /// visit(bytes into dense, bytes into indexed) for positions [begin, end).
   template <class Visit>
   void walk(std::int64_t begin, std::int64_t end, Visit visit) const {
-    std::array<const char*, kMaxDims> at{};
-    std::array<std::int64_t, kMaxDims> coordinate{};
-    std::int64_t dense = 0;
-    for (std::size_t k = 0; k < count_; ++k) at[k] = axes_[k].data;
-    std::int64_t rest = begin;
-    for (int d = ndim_ - 1; d >= 0; --d) {
-      const auto i = static_cast<std::size_t>(d);
-      coordinate[i] = rest % shape_[i];
-      rest /= shape_[i];
-      dense += coordinate[i] * dense_strides_[i];
-      for (std::size_t k = 0; k < count_; ++k) at[k] += coordinate[i] * axes_[k].strides[i];
-    }
-    const auto last = static_cast<std::size_t>(ndim_ - 1);
-    while (begin < end) {
-      const std::int64_t n = std::min(shape_[last] - coordinate[last], end - begin);
-      for (std::int64_t j = 0; j < n; ++j) {
-        std::int64_t offset = 0;
-        for (std::size_t k = 0; k < count_; ++k) {
-          const Axis& a = axes_[k];
-          offset += load_position(at[k] + j * a.strides[last], a.size) * a.stride;
-        }
-        visit(dense + j * dense_strides_[last], offset);
-      }
-      begin += n;
-      // Back to the start of this run, then on to the next one.
-      for (int d = ndim_ - 1; d >= 0 && begin < end; --d) {
-        const auto i = static_cast<std::size_t>(d);
-        const std::int64_t steps = d == ndim_ - 1 ? -coordinate[i] : 1;
-        step(at, dense, i, steps);
-        coordinate[i] += steps;
-        if (d == ndim_ - 1) continue;
-        if (coordinate[i] < shape_[i]) break;
-        step(at, dense, i, -coordinate[i]);
-        coordinate[i] = 0;
-      }
+    if (count_ == 1) {
+      walk_axes<1>(begin, end, visit);
+    } else {
+      walk_axes<kMaxDims>(begin, end, visit);
     }
   }
 
@@ -179,10 +148,56 @@ class Positions {
     std::array<std::int64_t, kMaxDims> strides{};  // bytes in the position tensor
   };
 
-  void step(std::array<const char*, kMaxDims>& at, std::int64_t& dense, std::size_t d,
-            std::int64_t steps) const {
-    dense += steps * dense_strides_[d];
-    for (std::size_t k = 0; k < count_; ++k) at[k] += steps * axes_[k].strides[d];
+  /// At most kMost tensors. What the inner loop reads is copied to locals: the compiler must assume
+  /// that a store of elements changes anything else.
+  template <std::size_t kMost, class Visit>
+  void walk_axes(std::int64_t begin, std::int64_t end, Visit visit) const {
+    struct Cursor {
+      const char* at;
+      std::int64_t step, size, stride;
+    };
+    const std::size_t count = kMost == 1 ? 1 : count_;
+    const auto last = static_cast<std::size_t>(ndim_ - 1);
+    std::array<Cursor, kMost> cursors;
+    std::array<std::int64_t, kMaxDims> coordinate{};
+    std::int64_t dense = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      const Axis& a = axes_[k];
+      cursors[k] = {a.data, a.strides[last], a.size, a.stride};
+    }
+    const auto step = [&](std::size_t d, std::int64_t steps) {
+      dense += steps * dense_strides_[d];
+      for (std::size_t k = 0; k < count; ++k) cursors[k].at += steps * axes_[k].strides[d];
+    };
+    std::int64_t rest = begin;
+    for (std::size_t d = last + 1; d-- > 0;) {
+      coordinate[d] = rest % shape_[d];
+      rest /= shape_[d];
+      step(d, coordinate[d]);
+    }
+    const std::int64_t dense_step = dense_strides_[last];
+    while (begin < end) {
+      const std::int64_t n = std::min(shape_[last] - coordinate[last], end - begin);
+      for (std::int64_t j = 0; j < n; ++j) {
+        std::int64_t offset = 0;
+        for (std::size_t k = 0; k < count; ++k) {
+          const Cursor& c = cursors[k];
+          offset += load_position(c.at + j * c.step, c.size) * c.stride;
+        }
+        visit(dense + j * dense_step, offset);
+      }
+      begin += n;
+      if (begin == end) return;
+      // Back to the start of the run, then on to the next one.
+      step(last, -coordinate[last]);
+      coordinate[last] = 0;
+      for (std::size_t d = last; d-- > 0;) {
+        step(d, 1);
+        if (++coordinate[d] < shape_[d]) break;
+        step(d, -shape_[d]);
+        coordinate[d] = 0;
+      }
+    }
   }
 
   /// All axes as one.
@@ -306,7 +321,7 @@ void walk_scatter(const IrregularCall& call, Place place) {
   };
   const Loop down{count, indices.strides[axis] * width_of(indices),
                   source.strides[axis] * width_of(source), 0};
-  Loop across{0, plan.inner_stride(0), plan.inner_stride(1), plan.inner_stride(2)};
+  const Loop across{0, plan.inner_stride(0), plan.inner_stride(1), plan.inner_stride(2)};
   const bool along =
       plan.ndim > 0 && (plan.inner_stride(0) == width_of(indices) ||
                         plan.inner_stride(2) == width_of(out) || count < kFewPositions);
@@ -315,11 +330,11 @@ void walk_scatter(const IrregularCall& call, Place place) {
   const std::array<char*, 3> base{static_cast<char*>(indices.data), static_cast<char*>(source.data),
                                   static_cast<char*>(out.data)};
   parallel::parallel_for(plan.numel, lines, [&](std::int64_t begin, std::int64_t end) {
-    for_runs(plan, base, begin, end, [&](const std::array<char*, 3>& at, std::int64_t n) {
+    for_runs(plan, base, begin, end, [=](std::array<char*, 3> at, std::int64_t n) {
       Loop width = across;
       width.n = n;
-      const Loop& outer = along ? down : width;
-      const Loop& inner = along ? width : down;
+      const Loop outer = along ? down : width;
+      const Loop inner = along ? width : down;
       for (std::int64_t i = 0; i < outer.n; ++i) {
         const char* p = at[0] + i * outer.index;
         const char* s = at[1] + i * outer.source;
@@ -339,27 +354,42 @@ void walk_scatter(const IrregularCall& call, Place place) {
 // memory but the stack's.
 constexpr std::int64_t kMaskChunks = 64;
 constexpr std::int64_t kMaskGrain = 8192;
-
-/// write(begin, end, first) for chunks of a mask of n bytes; `first` is how many are true before.
-template <class Write>
-void for_mask_chunks(const char* mask, std::int64_t n, Write write) {
-  const std::int64_t grain = std::max(kMaskGrain, (n + kMaskChunks - 1) / kMaskChunks);
-  std::array<std::int64_t, kMaskChunks + 1> first{};
-  parallel::parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t count = 0;
-    for (std::int64_t i = begin; i < end; ++i) count += mask[i] != 0 ? 1 : 0;
-    first[static_cast<std::size_t>(begin / grain) + 1] = count;
-  });
-  for (std::size_t k = 1; k < first.size(); ++k) first[k] += first[k - 1];
-  parallel::parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
-    write(begin, end, first[static_cast<std::size_t>(begin / grain)]);
-  });
-}
+constexpr std::int64_t kMaskBlock = 256;
 
 std::int64_t numel(const View& v) noexcept {
   std::int64_t n = 1;
   for (int i = 0; i < v.ndim; ++i) n *= v.shape[i];
   return n;
+}
+
+/// write(positions, n, first) for the true elements of a row-major mask, some at a time; `first` is
+/// how many come before them. The positions may be overwritten.
+template <class Write>
+void for_true(const View& mask, Write write) {
+  const auto* flags = static_cast<const char*>(mask.data);
+  const std::int64_t n = numel(mask);
+  const std::int64_t grain = std::max(kMaskGrain, (n + kMaskChunks - 1) / kMaskChunks);
+  std::array<std::int64_t, kMaskChunks + 1> before{};
+  parallel::parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t count = 0;
+    for (std::int64_t i = begin; i < end; ++i) count += flags[i] != 0 ? 1 : 0;
+    before[static_cast<std::size_t>(begin / grain) + 1] = count;
+  });
+  for (std::size_t k = 1; k < before.size(); ++k) before[k] += before[k - 1];
+  parallel::parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t first = before[static_cast<std::size_t>(begin / grain)];
+    std::array<std::int64_t, kMaskBlock> found;
+    for (std::int64_t i = begin; i < end; i += kMaskBlock) {
+      // Without a branch: which elements are true is anybody's guess.
+      std::size_t count = 0;
+      for (std::int64_t j = i; j < std::min(i + kMaskBlock, end); ++j) {
+        found[count] = j;
+        count += flags[j] != 0 ? 1U : 0U;
+      }
+      write(found.data(), static_cast<std::int64_t>(count), first);
+      first += static_cast<std::int64_t>(count);
+    }
+  });
 }
 
 }  // namespace
@@ -376,7 +406,15 @@ void index_put_kernel(const IrregularCall& call) {
     visit_dtype(values.dtype, [&]<class T>(TypeTag<T>) {
       walk([](const char* value, std::int64_t value_step, char* x, std::int64_t x_step,
               std::int64_t n) {
-        for (std::int64_t j = 0; j < n; ++j) add_element<T>(x + j * x_step, value + j * value_step);
+        constexpr auto kWidth = static_cast<std::int64_t>(sizeof(T));
+        if (x_step == kWidth && value_step == kWidth) {
+          // Constant steps, so that it becomes vector code.
+          for (std::int64_t j = 0; j < n; ++j) add_element<T>(x + j * kWidth, value + j * kWidth);
+        } else {
+          for (std::int64_t j = 0; j < n; ++j) {
+            add_element<T>(x + j * x_step, value + j * value_step);
+          }
+        }
       });
     });
     return;
@@ -412,13 +450,14 @@ void gather_kernel(const IrregularCall& call) {
                                   static_cast<char*>(indices.data)};
   with_itemsize(itemsize(out.dtype), [&](auto bytes) {
     parallel::parallel_for(plan.numel, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      for_runs(plan, base, begin, end, [&](const std::array<char*, 3>& at, std::int64_t n) {
-        for (std::int64_t j = 0; j < n; ++j) {
-          const std::int64_t i = load_position(at[2] + j * plan.inner_stride(2), size);
-          std::memcpy(at[0] + j * plan.inner_stride(0),
-                      at[1] + j * plan.inner_stride(1) + i * stride, bytes);
-        }
-      });
+      for_runs(plan, base, begin, end,
+               [bytes, size, stride, out_step = plan.inner_stride(0), x_step = plan.inner_stride(1),
+                index_step = plan.inner_stride(2)](std::array<char*, 3> at, std::int64_t n) {
+                 for (std::int64_t j = 0; j < n; ++j) {
+                   const std::int64_t i = load_position(at[2] + j * index_step, size);
+                   std::memcpy(at[0] + j * out_step, at[1] + j * x_step + i * stride, bytes);
+                 }
+               });
     });
   });
 }
@@ -437,41 +476,29 @@ void scatter_add_kernel(const IrregularCall& call) {
 
 void masked_select_kernel(const IrregularCall& call) {
   const auto* x = static_cast<const char*>(call.in[0].data);
-  const auto* mask = static_cast<const char*>(call.in[1].data);
   auto* out = static_cast<char*>(call.out[0].data);
   with_itemsize(itemsize(call.out[0].dtype), [&](auto size) {
     constexpr auto kWidth = static_cast<std::int64_t>(decltype(size)::value);
-    for_mask_chunks(mask, numel(call.in[1]),
-                    [&](std::int64_t begin, std::int64_t end, std::int64_t first) {
-                      char* to = out + first * kWidth;
-                      for (std::int64_t i = begin; i < end; ++i) {
-                        if (mask[i] == 0) continue;
-                        std::memcpy(to, x + i * kWidth, kWidth);
-                        to += kWidth;
-                      }
-                    });
+    for_true(call.in[1], [=](const std::int64_t* at, std::int64_t n, std::int64_t first) {
+      char* to = out + first * kWidth;
+      for (std::int64_t k = 0; k < n; ++k) std::memcpy(to + k * kWidth, x + at[k] * kWidth, kWidth);
+    });
   });
 }
 
 void nonzero_kernel(const IrregularCall& call) {
   const View& x = call.in[0];
-  const auto* mask = static_cast<const char*>(x.data);
-  const int last = x.ndim - 1;
-  const std::int64_t row = x.shape[last];
-  for_mask_chunks(mask, numel(x), [&](std::int64_t begin, std::int64_t end, std::int64_t first) {
-    for (std::int64_t i = begin; i < end;) {
-      const std::int64_t start = i - i % row;
-      for (const std::int64_t stop = std::min(start + row, end); i < stop; ++i) {
-        if (mask[i] == 0) continue;
-        static_cast<std::int64_t*>(call.out[static_cast<std::size_t>(last)].data)[first] =
-            i - start;
-        std::int64_t rest = i / row;
-        for (int d = last - 1; d >= 0; --d) {
-          static_cast<std::int64_t*>(call.out[static_cast<std::size_t>(d)].data)[first] =
-              rest % x.shape[d];
-          rest /= x.shape[d];
-        }
-        ++first;
+  for_true(x, [&](std::int64_t* at, std::int64_t n, std::int64_t first) {
+    for (int d = x.ndim - 1; d >= 0; --d) {
+      auto* out = static_cast<std::int64_t*>(call.out[static_cast<std::size_t>(d)].data) + first;
+      if (d == 0) {
+        std::copy_n(at, n, out);
+        break;
+      }
+      const std::int64_t size = x.shape[d];
+      for (std::int64_t k = 0; k < n; ++k) {
+        out[k] = at[k] % size;
+        at[k] /= size;
       }
     }
   });

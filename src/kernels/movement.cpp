@@ -79,36 +79,54 @@ void pad_kernel(const IrregularCall& call) {
   const View& out = call.out[0];
   const std::int64_t total = numel(out);
   if (total == 0) return;
-  const std::size_t bytes = itemsize(out.dtype);
-  const auto width = static_cast<std::int64_t>(bytes);
-  char border[8];
-  std::memcpy(border, &call.attrs.ints[0], sizeof border);
+  // Rows along the last axis; a 0-d tensor is one row of one element.
   const int last = out.ndim - 1;
+  const std::int64_t row_size = last < 0 ? 1 : out.shape[last];
   const std::int64_t before = last < 0 ? 0 : call.attrs.dims[0][last];
   const std::int64_t middle = last < 0 ? 1 : x.shape[last];
-  const std::int64_t step = last < 0 ? 0 : x.strides[last] * width;
-  const std::int64_t row_size = last < 0 ? 1 : out.shape[last];
-  const auto fill = [&](char* at, std::int64_t n) { strided_copy(at, width, border, 0, n, bytes); };
-  const auto row = [&](std::int64_t r) {
-    char* to = static_cast<char*>(out.data) + r * row_size * width;
-    const char* from = static_cast<const char*>(x.data);
-    for (int i = last - 1; i >= 0; --i) {
-      const std::int64_t at = r % out.shape[i] - call.attrs.dims[0][i];
-      r /= out.shape[i];
-      if (at < 0 || at >= x.shape[i]) {
-        fill(to, row_size);
-        return;
+  const std::int64_t after = row_size - before - middle;
+  const Dims offsets = call.attrs.dims[0];
+  const bool empty = numel(x) == 0;
+  with_itemsize(itemsize(out.dtype), [&](auto size) {
+    constexpr std::size_t kBytes = size;
+    constexpr auto kWidth = static_cast<std::int64_t>(kBytes);
+    const std::int64_t step = last < 0 ? 0 : x.strides[last] * kWidth;
+    std::array<char, kBytes> border;
+    std::memcpy(border.data(), &call.attrs.ints[0], kBytes);
+    const auto fill = [border](char* at, std::int64_t n) {
+      for (std::int64_t i = 0; i < n; ++i) std::memcpy(at + i * kWidth, border.data(), kBytes);
+    };
+    const auto rows = [&, step](std::int64_t begin, std::int64_t end) {
+      std::array<std::int64_t, kMaxDims> at{};  // in x, so outside of it where negative
+      std::int64_t rest = begin;
+      for (int i = last - 1; i >= 0; --i) {
+        at[static_cast<std::size_t>(i)] = rest % out.shape[i] - offsets[i];
+        rest /= out.shape[i];
       }
-      from += at * x.strides[i] * width;
-    }
-    fill(to, before);
-    strided_copy(to + before * width, width, from, step, middle, bytes);
-    fill(to + (before + middle) * width, row_size - before - middle);
-  };
-  parallel::parallel_for(total / row_size, std::max<std::int64_t>(1, kGrain / row_size),
-                         [&](std::int64_t begin, std::int64_t end) {
-                           for (std::int64_t r = begin; r < end; ++r) row(r);
-                         });
+      char* to = static_cast<char*>(out.data) + begin * row_size * kWidth;
+      for (std::int64_t r = begin; r < end; ++r, to += row_size * kWidth) {
+        const char* from = static_cast<const char*>(x.data);
+        bool inside = !empty;
+        for (int i = 0; i < last; ++i) {
+          const std::int64_t k = at[static_cast<std::size_t>(i)];
+          inside = inside && k >= 0 && k < x.shape[i];
+          if (inside) from += k * x.strides[i] * kWidth;
+        }
+        if (inside) {
+          fill(to, before);
+          strided_copy(to + before * kWidth, kWidth, from, step, middle, kBytes);
+          fill(to + (before + middle) * kWidth, after);
+        } else {
+          fill(to, row_size);
+        }
+        for (int i = last - 1; i >= 0; --i) {
+          if (++at[static_cast<std::size_t>(i)] < out.shape[i] - offsets[i]) break;
+          at[static_cast<std::size_t>(i)] = -offsets[i];
+        }
+      }
+    };
+    parallel::parallel_for(total / row_size, std::max<std::int64_t>(1, kGrain / row_size), rows);
+  });
 }
 
 }  // namespace baregrad::kernels

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
 #include "baregrad/allocator.h"
 #include "core/visit.h"
 #include "kernels/irregular.h"
-#include "kernels/stage.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -32,28 +31,12 @@ constexpr std::int64_t kInsertionRun = 16;
 constexpr std::int64_t kHeapTop = 128;
 
 // ---- Keys
-// -----------------------------------------------------------------------------------------
 
-template <std::size_t kBytes>
-struct KeyOfSize;
-template <>
-struct KeyOfSize<1> {
-  using type = std::uint8_t;
-};
-template <>
-struct KeyOfSize<2> {
-  using type = std::uint16_t;
-};
-template <>
-struct KeyOfSize<4> {
-  using type = std::uint32_t;
-};
-template <>
-struct KeyOfSize<8> {
-  using type = std::uint64_t;
-};
 template <class T>
-using KeyOf = typename KeyOfSize<sizeof(T)>::type;
+using KeyOf = std::conditional_t<
+    sizeof(T) == 1, std::uint8_t,
+    std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                       std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
 
 /// Elements as kernels read them: a borrowed bool may hold any byte.
 template <class T>
@@ -106,7 +89,7 @@ Stored<T> value_of(KeyOf<T> key) {
   }
 }
 
-/// The key tells all: neither a NaN, which may be one of many, nor a zero with a sign.
+/// The key tells all: neither NaN, of which there are many, nor the negative zero.
 template <class T>
 bool is_exact(Stored<T> value) {
   if constexpr (std::is_integral_v<T>) {
@@ -118,7 +101,6 @@ bool is_exact(Stored<T> value) {
 }
 
 // ---- Sorting keys
-// ---------------------------------------------------------------------------------
 
 // Four kinds of items serve all dtypes. Narrow keys are widened: the passes over bytes that they do
 // not have are never made.
@@ -232,11 +214,10 @@ bool fits_32(std::int64_t n) {
 }
 
 // ---- sort and topk: lines along an axis
-// ------------------------------------------------------------
 
 struct LineJob {
   const View* x = nullptr;
-  char* values = nullptr;           // null: not wanted
+  void* values = nullptr;           // null: not wanted
   std::int64_t* indices = nullptr;  // null: not wanted
   bool descending = false;
   std::int64_t keep = 0;  // how many of a sorted line are written
@@ -300,6 +281,7 @@ bool sort_block(const LineJob& job, std::int64_t slab, std::int64_t line, std::i
         sort_items(mine, spare + w * n, n, static_cast<int>(sizeof(T)));
   }
 
+  auto* values = static_cast<Stored<T>*>(job.values);
   const std::int64_t first = slab * job.keep * job.inner + line;
   for (std::int64_t j = 0; j < job.keep; ++j) {
     for (std::int64_t w = 0; w < lines; ++w) {
@@ -308,12 +290,9 @@ bool sort_block(const LineJob& job, std::int64_t slab, std::int64_t line, std::i
       if constexpr (kIndexed<Item>) {
         const auto index = static_cast<std::int64_t>(item.index);
         if (job.indices != nullptr) job.indices[to] = index;
-        if (job.values != nullptr) {
-          reinterpret_cast<Stored<T>*>(job.values)[to] = x[index * job.inner + w];
-        }
+        if (values != nullptr) values[to] = x[index * job.inner + w];
       } else {
-        reinterpret_cast<Stored<T>*>(job.values)[to] =
-            value_of<T>(static_cast<KeyOf<T>>(static_cast<KeyOf<T>>(item.key) ^ flip));
+        values[to] = value_of<T>(static_cast<KeyOf<T>>(static_cast<KeyOf<T>>(item.key) ^ flip));
       }
     }
   }
@@ -352,7 +331,6 @@ void run_line_job(const LineJob& job) {
 }
 
 // ---- unique
-// ---------------------------------------------------------------------------------------
 
 std::int64_t numel_of(const View& view) {
   std::int64_t n = 1;
@@ -403,7 +381,7 @@ void sort_kernel(const IrregularCall& call) {
   LineJob job = line_job(call.in[0], call.attrs.axis);
   job.keep = job.n;
   job.descending = call.attrs.flag;
-  if ((call.attrs.mode & kOrderValues) != 0) job.values = static_cast<char*>(call.out[0].data);
+  if ((call.attrs.mode & kOrderValues) != 0) job.values = call.out[0].data;
   job.indices = wanted(call, kOrderIndices, 1);
   run_line_job(job);
 }
@@ -412,7 +390,7 @@ void topk_kernel(const IrregularCall& call) {
   LineJob job = line_job(call.in[0], call.attrs.axis);
   job.keep = call.attrs.ints[0];
   job.descending = call.attrs.flag;
-  job.values = static_cast<char*>(call.out[0].data);
+  job.values = call.out[0].data;
   job.indices = static_cast<std::int64_t*>(call.out[1].data);
   run_line_job(job);
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "core/philox.h"
@@ -65,25 +64,11 @@ double unit(const std::uint32_t* words, std::int64_t i) {
   }
 }
 
-template <std::size_t kBytes>
-struct BitsOf;
-template <>
-struct BitsOf<2> {
-  using type = std::uint16_t;
-};
-template <>
-struct BitsOf<4> {
-  using type = std::uint32_t;
-};
-template <>
-struct BitsOf<8> {
-  using type = std::uint64_t;
-};
-
 /// The next value below a finite one.
 template <class T>
 T below(T value) {
-  using U = typename BitsOf<sizeof(T)>::type;
+  using U = std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                               std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
   constexpr U kSign = static_cast<U>(U{1} << (8 * sizeof(T) - 1));
   const U bits = std::bit_cast<U>(value);
   if (static_cast<U>(bits & ~kSign) == 0) return std::bit_cast<T>(static_cast<U>(kSign | 1));
@@ -128,17 +113,22 @@ void uniform(const Attrs& attrs, T* out, std::int64_t n) {
 }
 
 // ---- Normal: Box-Muller in double
-// ------------------------------------------------------------------ The functions below are our
-// own so that a seed gives the same bits with every C library.
+// Logarithm, sine and cosine are our own: the same bits with every C library, and no branches, so
+// that the compiler makes vectors of the loop over pairs.
+
+constexpr std::int64_t kMaxPairs = kTileBlocks * 2;
 
 /// Natural logarithm of a normal double in (0, 1].
-double log_unit(double u) {
+inline double log_unit(double u) {
   // u = 2^e * m with m in [sqrt(1/2), sqrt(2)): near 1 the exponent is 0 and nothing cancels.
   constexpr std::uint64_t kSqrtHalf = 0x3FE6A09E667F3BCDULL;
-  const std::uint64_t shifted = std::bit_cast<std::uint64_t>(u) - kSqrtHalf;
-  const auto e = static_cast<std::int32_t>(static_cast<std::int64_t>(shifted) >> 52);
+  constexpr std::uint64_t kBias = 1024;  // keeps the exponent positive
+  const std::uint64_t shifted = std::bit_cast<std::uint64_t>(u) - kSqrtHalf + (kBias << 52);
   const double m = std::bit_cast<double>((shifted & 0xFFFFFFFFFFFFFULL) + kSqrtHalf);
-  // log(m) = 2 artanh(s), whose series in s^2 < 0.03 needs ten terms.
+  // The integer as the lowest bits of 2^52: a conversion that baseline vectors have.
+  const double biased = std::bit_cast<double>(shifted >> 52 | std::bit_cast<std::uint64_t>(0x1p52));
+  const double e = biased - (0x1p52 + static_cast<double>(kBias));
+  // log(m) = 2 artanh(s), whose series in s^2 < 0.03 needs eleven terms.
   const double s = (m - 1) / (m + 1);
   const double z = s * s;
   double series = 1.0 / 21;
@@ -161,10 +151,12 @@ struct Point {
 };
 
 /// Cosine and sine of t turns, t in [0, 1).
-Point on_circle(double t) {
-  const auto quarter = static_cast<std::int32_t>(t * 4 + 0.5);
-  const double a = (t - quarter * 0.25) * 6.28318530717958647693;  // at most an eighth of a turn
-  const double z = a * a;
+inline Point on_circle(double t) {
+  // The nearest quarter turn: an integer in the lowest bits of `shifted`.
+  constexpr double kShift = 0x1.8p52;
+  const double shifted = t * 4 + kShift;
+  const double a = (t - (shifted - kShift) * 0.25) * 6.28318530717958647693;
+  const double z = a * a;  // a: at most an eighth of a turn either way
   double sine = -1.0 / 1307674368000.0;
   sine = sine * z + 1.0 / 6227020800.0;
   sine = sine * z - 1.0 / 39916800.0;
@@ -181,27 +173,52 @@ Point on_circle(double t) {
   cosine = cosine * z - 1.0 / 720.0;
   cosine = cosine * z + 1.0 / 24.0;
   cosine = 1 - (0.5 * z - z * z * cosine);
-  const double x = (quarter & 1) != 0 ? -sine : cosine;
-  const double y = (quarter & 1) != 0 ? cosine : sine;
-  return (quarter & 2) != 0 ? Point{-x, -y} : Point{x, y};
+  // One quarter on, (x, y) becomes (-y, x): odd quarters swap, and the signs follow from the lowest
+  // two bits.
+  const std::uint64_t quarter = std::bit_cast<std::uint64_t>(shifted);
+  const std::uint64_t swap = std::uint64_t{0} - (quarter & 1);
+  const std::uint64_t c = std::bit_cast<std::uint64_t>(cosine);
+  const std::uint64_t s = std::bit_cast<std::uint64_t>(sine);
+  const std::uint64_t x = (c & ~swap) | (s & swap);
+  const std::uint64_t y = (s & ~swap) | (c & swap);
+  const std::uint64_t x_sign = ((quarter + 1) & 2) << 62;
+  const std::uint64_t y_sign = (quarter & 2) << 62;
+  return {std::bit_cast<double>(x ^ x_sign), std::bit_cast<double>(y ^ y_sign)};
 }
 
-/// Pair i of a tile. The radius takes its logarithm of (0, 1] in steps of 2^-32 or 2^-53, so tails
-/// reach 6.6 deviations, 8.5 for doubles, and are never infinite.
+/// An unsigned 32-bit integer by way of the signed conversion, the only one baseline vectors have.
+inline double to_double(std::uint32_t word) {
+  return static_cast<double>(static_cast<std::int32_t>(word ^ 0x80000000U)) + 0x1p31;
+}
+
+/// The two uniform numbers of pair i: the first in (0, 1], the second in [0, 1), in steps of 2^-32,
+/// or 2^-53 for doubles. So tails reach 6.6 deviations, or 8.5, and are never infinite.
 template <class T>
-Point normal_pair(const std::uint32_t* words, std::int64_t i) {
-  double u = 0;
-  double t = 0;
+Point uniform_pair(const std::uint32_t* words, std::int64_t i) {
   if constexpr (std::is_same_v<T, double>) {
-    u = static_cast<double>((word64(words, 2 * i) >> 11) + 1) * 0x1p-53;
-    t = static_cast<double>(word64(words, 2 * i + 1) >> 11) * 0x1p-53;
+    return {static_cast<double>((word64(words, 2 * i) >> 11) + 1) * 0x1p-53,
+            static_cast<double>(word64(words, 2 * i + 1) >> 11) * 0x1p-53};
   } else {
-    u = (static_cast<double>(words[2 * i]) + 1) * 0x1p-32;
-    t = static_cast<double>(words[2 * i + 1]) * 0x1p-32;
+    return {(to_double(words[2 * i]) + 1) * 0x1p-32, to_double(words[2 * i + 1]) * 0x1p-32};
   }
-  const double radius = std::sqrt(-2 * log_unit(u));
-  const Point p = on_circle(t);
-  return {radius * p.x, radius * p.y};
+}
+
+/// The normal numbers of a tile, two of each pair.
+template <class T>
+void normal_tile(const std::uint32_t* words, std::int64_t pairs, double* z) {
+  double u[kMaxPairs];
+  double t[kMaxPairs];
+  for (std::int64_t i = 0; i < pairs; ++i) {
+    const Point p = uniform_pair<T>(words, i);
+    u[i] = p.x;
+    t[i] = p.y;
+  }
+  for (std::int64_t i = 0; i < pairs; ++i) {
+    const double radius = std::sqrt(-2 * log_unit(u[i]));
+    const Point p = on_circle(t[i]);
+    z[2 * i] = radius * p.x;
+    z[2 * i + 1] = radius * p.y;
+  }
 }
 
 template <class T>
@@ -209,17 +226,12 @@ void normal(const Attrs& attrs, T* out, std::int64_t n) {
   const double mean = attrs.params[0];
   const double deviation = attrs.params[1];
   const double most = greatest_finite(dtype_of<T>);
-  const auto place = [=](double z) {
-    return static_cast<T>(std::clamp(mean + deviation * z, -most, most));
-  };
   for_tiles<kPerBlock<T>>(attrs, n, [&](std::int64_t first, std::int64_t count, const auto* words) {
-    T* tile = out + first;
-    for (std::int64_t pair = 0; pair < count / 2; ++pair) {
-      const Point z = normal_pair<T>(words, pair);
-      tile[2 * pair] = place(z.x);
-      tile[2 * pair + 1] = place(z.y);
+    double z[2 * kMaxPairs];
+    normal_tile<T>(words, (count + 1) / 2, z);
+    for (std::int64_t i = 0; i < count; ++i) {
+      out[first + i] = static_cast<T>(std::clamp(mean + deviation * z[i], -most, most));
     }
-    if (count % 2 != 0) tile[count - 1] = place(normal_pair<T>(words, count / 2).x);
   });
 }
 

@@ -1,5 +1,6 @@
 // Ops made only of other ops: no kernel, no gradient rule.
 #include <algorithm>
+#include <span>
 
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
@@ -14,6 +15,8 @@
 namespace baregrad {
 
 namespace {
+
+constexpr std::int64_t kFewRepeats = 16;
 
 /// Product of shape[begin..end). The shape passed checked_numel; a zero makes the product zero.
 std::int64_t product(const Dims& shape, int begin, int end) {
@@ -64,6 +67,10 @@ Tensor repeat(const Tensor& x, std::int64_t repeats, std::optional<std::int64_t>
   const std::int64_t outer = product(x.shape(), 0, a + 1);
   const std::int64_t inner = product(x.shape(), a + 1, x.ndim());
   const Tensor once = reshape(x, {outer, 1, inner});
+  if (inner == 1 && repeats <= kFewRepeats) {
+    // Single elements: a few long strided copies beat many short ones.
+    return reshape(concat(std::vector<Tensor>(static_cast<std::size_t>(repeats), once), 1), shape);
+  }
   return contiguous(reshape(expand(once, {outer, repeats, inner}), shape));
 }
 
@@ -79,19 +86,19 @@ Tensor repeat(const Tensor& x, const Tensor& repeats, std::optional<std::int64_t
     throw ShapeError(message("repeat: counts ", describe(repeats), " for axis ", a, " of ",
                              describe(x), "; needs one count, or one per element"));
   }
+  const Tensor packed = counts.is_contiguous() && counts.is_aligned() ? counts : clone(counts);
+  const std::span<const std::int64_t> each(packed.data<std::int64_t>(),
+                                           static_cast<std::size_t>(packed.numel()));
   std::int64_t total = 0;
-  if (counts.numel() > 0) {
-    const auto least = amin(counts).item<std::int64_t>();
-    if (least < 0) throw ValueError(message("repeat: negative count ", least));
-    // In floating point first: the integer sum could wrap.
-    const auto about = sum(counts, {}, false, DType::Float64).item<double>();
-    if (about > 0x1p62) {
-      throw ShapeError(message("repeat: the counts add up to about ", number_text(about)));
-    }
-    total = sum(counts).item<std::int64_t>();
+  for (const std::int64_t count : each) {
+    if (count < 0) throw ValueError(message("repeat: negative count ", count));
+    total = checked_add(total, count, "repeat");
   }
-  // Output j repeats the first element whose running count exceeds j.
-  const Tensor positions = searchsorted(cumulative_sum(counts, 0), arange(total), true);
+  const Tensor positions = Tensor::allocate({total}, DType::Int64, "repeat");
+  auto* next = positions.data<std::int64_t>();
+  for (std::size_t i = 0; i < each.size(); ++i) {
+    next = std::fill_n(next, each[i], static_cast<std::int64_t>(i));
+  }
   return take(x, positions, a);
 }
 
@@ -165,7 +172,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
     throw ShapeError(message("masked_fill: ", describe(x), ", mask ", describe(mask), " and value ",
                              describe(filling), " do not broadcast"));
   }
-  return where(mask, filling, x);
+  return run(OpId::where, {&mask, &filling, &x}, {}, "masked_fill");
 }
 
 const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, const Operand& value) {
@@ -177,7 +184,7 @@ const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, const Operand& v
     throw ShapeError(message("masked_fill_: mask ", describe(mask), " and value ",
                              describe(filling), " do not broadcast to ", describe(x)));
   }
-  run_into(OpId::where, {&mask, &filling, &x}, x);
+  run_into(OpId::where, {&mask, &filling, &x}, x, {}, "masked_fill_");
   return x;
 }
 

@@ -11,8 +11,8 @@
 #include "core/number_text.h"
 #include "core/visit.h"
 #include "ops/dispatch.h"
-#include "ops/named.h"
 #include "ops/irregular.h"
+#include "ops/named.h"
 
 namespace baregrad {
 
@@ -141,7 +141,7 @@ Tensor triangle(OpId op, const Tensor& x, std::int64_t diagonal) {
 
 }  // namespace
 
-// ---- Filled -----------------------------------------------------------------------------------
+// ---- Filled
 
 Tensor empty(const Dims& shape, DType dtype) { return Tensor::allocate(shape, dtype, "empty"); }
 Tensor zeros(const Dims& shape, DType dtype) { return filled(shape, 0, dtype, "zeros"); }
@@ -177,7 +177,7 @@ std::vector<OutputSpec> infer_fill(const OpCall& call) {
   return {{call.attrs.dims[0], call.attrs.dtype}};
 }
 
-// ---- Evenly spaced ------------------------------------------------------------------------------
+// ---- Evenly spaced
 
 Tensor arange(const Scalar& stop, DTypeOption dtype) { return arange(0, stop, 1, dtype); }
 
@@ -272,7 +272,7 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, bool xy) {
   return grids;
 }
 
-// ---- Matrices -----------------------------------------------------------------------------------
+// ---- Matrices
 
 /// eye reads: ints[0] rows, ints[1] columns, ints[2] the diagonal; dtype.
 Tensor eye(std::int64_t rows, std::optional<std::int64_t> cols, std::int64_t diagonal,

@@ -84,7 +84,7 @@ DType common_dtype(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-// ---- sort and topk ------------------------------------------------------------------------------
+// ---- sort and topk
 
 Tensor sort(const Tensor& x, std::int64_t axis, bool descending, bool) {
   return std::move(sorted(x, axis, descending, kOrderValues, "sort")[0]);
@@ -133,7 +133,7 @@ std::vector<OutputSpec> infer_topk(const OpCall& call) {
   return {{shape, x.dtype()}, {shape, DType::Int64}};
 }
 
-// ---- searchsorted -------------------------------------------------------------------------------
+// ---- searchsorted
 
 /// searchsorted reads: flag: after equal values. Both inputs have one dtype by then.
 Tensor searchsorted(const Tensor& sorted, const Operand& values, bool right) {
@@ -170,7 +170,7 @@ std::vector<OutputSpec> infer_searchsorted(const OpCall& call) {
   return {{values.shape(), DType::Int64}};
 }
 
-// ---- unique -------------------------------------------------------------------------------------
+// ---- unique
 
 UniqueAll unique_all(const Tensor& x) {
   Unique found(x, kOrderIndices | kOrderInverse | kOrderCounts, "unique_all");

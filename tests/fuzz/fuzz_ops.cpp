@@ -24,10 +24,10 @@
 #include "tests/fuzz/calls.h"
 #include "tests/fuzz/check.h"
 
-// The sanitizers ask for these by name. They are to end with SIGABRT, which is handled below; an
-// absurd `new` is to throw std::bad_alloc, which is reported like any other untyped exception.
+// The sanitizers ask for these by name. They are to end with SIGABRT, which is handled below, and
+// an absurd `new` is to end so as well.
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
-  return "abort_on_error=1:allocator_may_return_null=1:max_allocation_size_mb=1024";
+  return "abort_on_error=1:max_allocation_size_mb=1024";
 }
 extern "C" __attribute__((visibility("default"))) const char* __ubsan_default_options() {
   return "abort_on_error=1:print_stacktrace=1";

@@ -11,9 +11,10 @@
 #include <iostream>
 #include <limits>
 #include <random>
-#include <sstream>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -174,7 +175,8 @@ const std::vector<float>& stratified() {
         all->push_back(std::bit_cast<float>(high << 23 | low));
       }
       for (int k = 0; k < 1200; ++k) {
-        all->push_back(std::bit_cast<float>(high << 23 | (rng() & 0x7fffff)));
+        const auto low = static_cast<std::uint32_t>(rng() & 0x7fffff);
+        all->push_back(std::bit_cast<float>(high << 23 | low));
       }
     }
     add_neighbourhoods(*all);
@@ -252,15 +254,16 @@ TEST_P(UlpUnary, StaysWithinItsBoundBesideStrangers) {
   EXPECT_LE(worst.ulp, row.bound) << worst;
 }
 
-std::string isa_label(Isa isa) { return std::string(isa_name(isa)); }
+template <class Row>
+std::string label(const testing::TestParamInfo<std::tuple<Row, Isa>>& param) {
+  const auto& [row, isa] = param.param;
+  return std::string(row.name) + "_" + std::string(isa_name(isa));
+}
 
 INSTANTIATE_TEST_SUITE_P(AllIsas, UlpUnary,
                          testing::Combine(testing::ValuesIn(unary_rows()),
                                           testing::ValuesIn(available_isas())),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_" +
-                                  isa_label(std::get<1>(info.param));
-                         });
+                         label<UnaryRow>);
 
 class UlpBinary : public testing::TestWithParam<std::tuple<BinaryRow, Isa>> {};
 
@@ -312,10 +315,7 @@ TEST_P(UlpBinary, StaysWithinItsBound) {
 INSTANTIATE_TEST_SUITE_P(AllIsas, UlpBinary,
                          testing::Combine(testing::ValuesIn(binary_rows()),
                                           testing::ValuesIn(available_isas())),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_" +
-                                  isa_label(std::get<1>(info.param));
-                         });
+                         label<BinaryRow>);
 
 }  // namespace
 }  // namespace baregrad::kernels

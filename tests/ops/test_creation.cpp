@@ -52,7 +52,6 @@ std::vector<double> doubles(const Tensor& t) {
 }
 
 // ---- Filled
-// ---------------------------------------------------------------------------------------
 
 TEST(Filled, EveryDTypeAndSize) {
   for_dtypes([]<class T>(TypeTag<T>) {
@@ -180,7 +179,6 @@ TEST(Filled, InPlaceRefusals) {
 }
 
 // ---- arange
-// ---------------------------------------------------------------------------------------
 
 TEST(Arange, IntegersInEveryDType) {
   for_dtypes([]<class T>(TypeTag<T>) {
@@ -293,7 +291,6 @@ TEST(Arange, Refusals) {
 }
 
 // ---- linspace
-// -------------------------------------------------------------------------------------
 
 TEST(Linspace, FloatsWithExactEnds) {
   const struct {
@@ -381,7 +378,6 @@ TEST(Linspace, CountsAndRefusals) {
 }
 
 // ---- Matrices
-// ---------------------------------------------------------------------------------------
 
 /// c - r >= k, for any k.
 bool on_or_above(std::int64_t r, std::int64_t c, std::int64_t k) { return c - r >= k; }
@@ -470,7 +466,6 @@ TEST(Triangles, NanAboveTheDiagonalBecomesZero) {
 }
 
 // ---- meshgrid
-// -----------------------------------------------------------------------------------------
 
 TEST(Meshgrid, BothIndexings) {
   const Tensor x = Tensor::of<float>({1, 2, 3});

@@ -254,7 +254,7 @@ TEST(Scatter, NumbersAndConversion) {
   EXPECT_EQ(scatter(zeros({2}), 0, ints({1}), 0.5).to_vector<float>(),
             (std::vector<float>{0, 0.5F}));
   EXPECT_MESSAGE(scatter(x, 0, ints({1}), 0.5), DTypeError,
-                 "scatter: cannot write the float 0.500000 into int64[4]; cast one of them first");
+                 "scatter: cannot write the float 0.5 into int64[4]; cast one of them first");
   EXPECT_MESSAGE(scatter(x, 0, ints({1}), zeros({1})), DTypeError,
                  "scatter: cannot write float32[1] into int64[4]; cast it with astype first");
   EXPECT_MESSAGE(scatter(x, 0, ints({1, 2}), ints({1})), ShapeError,
@@ -363,7 +363,7 @@ TEST(MaskedFill, Errors) {
   const Tensor x = counting({3});
   const Tensor m = mask({1, 0, 1}, {3});
   EXPECT_MESSAGE(masked_fill(x, m, 0.5), DTypeError,
-                 "masked_fill: cannot write the float 0.500000 into int64[3]; cast one of them "
+                 "masked_fill: cannot write the float 0.5 into int64[3]; cast one of them "
                  "first");
   EXPECT_MESSAGE(masked_fill(x, x, 1), DTypeError,
                  "masked_fill: the mask must be bool, not int64[3]");
@@ -594,7 +594,7 @@ TEST(IndexPut, NothingIsWrittenWhenAnythingIsWrong) {
                  "index_put: value int64[2] does not broadcast to the indexed shape [3] of "
                  "int64[2,3]");
   EXPECT_MESSAGE(index_put_(x, {ints({0})}, 0.5), DTypeError,
-                 "index_put: cannot write the float 0.500000 into int64[2,3]; cast one of them "
+                 "index_put: cannot write the float 0.5 into int64[2,3]; cast one of them "
                  "first");
   EXPECT_MESSAGE(index_put_(x, {0}, zeros({3})), DTypeError,
                  "index_put: cannot write float32[3] into int64[2,3]; cast it with astype first");

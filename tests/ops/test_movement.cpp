@@ -356,6 +356,9 @@ TEST(Pad, Constant) {
   expect_elements(pad(zeros({0, 2}, int64), {1, 1, 0, 1}, PadMode::Constant, 7), {2, 3},
                   {7, 7, 7, 7, 7, 7});
   EXPECT_EQ(pad(zeros({2, 0}), {5, 5, 0, 0}).shape(), (Dims{12, 0}));
+  expect_elements(pad(zeros({2, 0}, int64), {0, 0, 1, 1}, PadMode::Constant, 7), {2, 2},
+                  {7, 7, 7, 7});
+  expect_elements(pad(zeros({2, 0, 1}, int64), {0, 0, 1, 0, 0, 0}), {2, 1, 1}, {0, 0});
   const std::int64_t exact = (std::int64_t{1} << 62) + 1;
   EXPECT_EQ(pad(zeros({1}, int64), {1, 0}, PadMode::Constant, exact).to_vector<std::int64_t>(),
             (std::vector<std::int64_t>{exact, 0}));
@@ -414,7 +417,7 @@ TEST(Pad, Errors) {
   EXPECT_MESSAGE(pad(x, {0, 0, 0, -1}), ValueError,
                  "pad: negative width -1 after axis 1; use slice to cut");
   EXPECT_MESSAGE(pad(x, {0, 0, 0, 1}, PadMode::Constant, 0.5), DTypeError,
-                 "pad: cannot write the float 0.500000 into int32[2,3]; cast one of them first");
+                 "pad: cannot write the float 0.5 into int32[2,3]; cast one of them first");
   EXPECT_MESSAGE(pad(zeros({2}, int8), {1, 1}, PadMode::Constant, 300), ValueError,
                  "pad: 300 does not fit int8");
   EXPECT_MESSAGE(pad(zeros({0, 3}), {1, 0, 0, 0}, PadMode::Wrap), ValueError,

@@ -191,7 +191,6 @@ void check_sort(const Tensor& x, std::int64_t axis) {
 }
 
 // ---- sort
-// -------------------------------------------------------------------------------------------
 
 TEST(Sort, EveryDTypeAndLength) {
   for_dtypes([]<class T>(TypeTag<T>) {
@@ -352,7 +351,6 @@ TEST(Sort, Refusals) {
 }
 
 // ---- topk
-// -------------------------------------------------------------------------------------------
 
 template <class T>
 void check_topk(const Tensor& x, std::int64_t k, int axis) {
@@ -422,7 +420,6 @@ TEST(Topk, Refusals) {
 }
 
 // ---- searchsorted
-// -------------------------------------------------------------------------------------
 
 /// How many of a row come before the value (or are not after it): where it would be inserted.
 template <class T>
@@ -524,7 +521,6 @@ TEST(Searchsorted, Refusals) {
 }
 
 // ---- unique
-// -------------------------------------------------------------------------------------------
 
 template <class T>
 void check_unique(const Tensor& x) {

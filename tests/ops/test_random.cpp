@@ -72,7 +72,6 @@ Moments moments(const std::vector<double>& v) {
 constexpr DType kFloats[] = {float16, bfloat16, float32, float64};
 
 // ---- The same values everywhere
-// -------------------------------------------------------------------
 
 /// One call of every random op, for a given generator.
 std::vector<std::function<Tensor(Generator*)>> all_ops(const Dims& shape) {
@@ -186,7 +185,6 @@ TEST(Random, WhatIsRefusedMovesNothing) {
 }
 
 // ---- Uniform
-// --------------------------------------------------------------------------------------
 
 TEST(Uniform, ExactValues) {
   const std::uint64_t position = 1234567;
@@ -321,7 +319,6 @@ TEST(Uniform, Refusals) {
 }
 
 // ---- Normal
-// ---------------------------------------------------------------------------------------
 
 TEST(Normal, BoxMullerOfTheSequence) {
   constexpr std::int64_t kCount = 4001;
@@ -418,7 +415,6 @@ TEST(Normal, Refusals) {
 }
 
 // ---- Integers
-// -------------------------------------------------------------------------------------
 
 TEST(Randint, ExactValuesInEveryDType) {
   for (int d = 0; d < kNumDTypes; ++d) {
@@ -536,7 +532,6 @@ TEST(Randperm, Refusals) {
 }
 
 // ---- Bernoulli
-// --------------------------------------------------------------------------------------
 
 TEST(Bernoulli, SharesAndCertainties) {
   for (int d = 0; d < kNumDTypes; ++d) {
