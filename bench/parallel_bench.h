@@ -21,7 +21,7 @@ std::vector<ForkJoin> measure_fork_join(const std::vector<int>& thread_counts, i
 
 /// The same, but no body returns before all of them have begun: every thread has to show up, as it
 /// does when the chunks are long.
-std::vector<ForkJoin> measure_fork_join_all_present(std::vector<int> thread_counts,
+std::vector<ForkJoin> measure_fork_join_all_present(const std::vector<int>& thread_counts,
                                                     int rounds = 30);
 
 }  // namespace baregrad::bench

@@ -43,6 +43,9 @@ struct BinaryRow {
   double bound;
 };
 
+void PrintTo(const UnaryRow& row, std::ostream* out) { *out << row.name; }
+void PrintTo(const BinaryRow& row, std::ostream* out) { *out << row.name; }
+
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double silu(double x) { return x / (1 + std::exp(-x)); }
 double gelu(double x) { return 0.5 * x * std::erfc(-x * 0.70710678118654752440); }
@@ -110,8 +113,9 @@ double ulp_error(float got, double exact) {
   if (std::isnan(exact)) return std::isnan(got) ? 0 : kWrong;
   if (std::isnan(got) || std::signbit(got) != std::signbit(exact)) return kWrong;
   if (exact == 0 || std::isinf(exact)) return static_cast<double>(got) == exact ? 0 : kWrong;
-  // An exact result beyond the greatest float still has a distance from it, and from 2^128.
-  const double value = std::isinf(got) ? std::copysign(0x1p128, got) : static_cast<double>(got);
+  // Infinity stands for 2^128 and everything beyond.
+  const double beyond = std::max(std::abs(exact), 0x1p128);
+  const double value = std::isinf(got) ? std::copysign(beyond, got) : static_cast<double>(got);
   const double nearest = std::abs(static_cast<double>(static_cast<float>(exact)));
   const int exponent = std::clamp(nearest > 0 ? std::ilogb(nearest) : -126, -126, 127);
   return std::abs(value - exact) / std::ldexp(1.0, exponent - 23);

@@ -101,8 +101,8 @@ Int128 power(Int128 x, Int128 y, int width) {
   Int128 result = 1;
   Int128 factor = x & mask;
   for (; y > 0; y >>= 1) {
-    if ((y & 1) != 0) result = result * factor & mask;
-    factor = factor * factor & mask;
+    if ((y & 1) != 0) result = times(result, factor) & mask;
+    factor = times(factor, factor) & mask;
   }
   return result;
 }
@@ -135,7 +135,7 @@ std::vector<OpRow> binary_rows() {
   r.push_back(exact(ROW(subtract), num, [](auto x, auto y) { return x - y; },
                     [](Int128 x, Int128 y, int, bool) { return x - y; }));
   r.push_back(exact(ROW(multiply), all, [](auto x, auto y) { return x * y; },
-                    [](Int128 x, Int128 y, int, bool) { return x * y; }));
+                    [](Int128 x, Int128 y, int, bool) { return times(x, y); }));
   r.push_back(close(ROW(divide), [](auto x, auto y) { return x / y; }, 0));
   r.push_back(with_second(exact(ROW(floor_divide), num,
                                 [](auto x, auto y) { return python_floor_div(x, y); },
@@ -182,7 +182,7 @@ std::vector<OpRow> binary_rows() {
                    [](Int128 x, Int128 y, int, bool) { return x ^ y; }));
   r.push_back(bits(ROW(bitwise_left_shift), integer_dtypes(),
                    [](Int128 x, Int128 y, int width, bool) {
-                     return y < 0 || y >= width ? Int128(0) : x << static_cast<int>(y);
+                     return y < 0 || y >= width ? Int128(0) : times(x, Int128(1) << static_cast<int>(y));
                    }));
   r.push_back(bits(ROW(bitwise_right_shift), integer_dtypes(),
                    [](Int128 x, Int128 y, int width, bool) {
@@ -242,7 +242,7 @@ std::vector<OpRow> binary_rows() {
   t.truth = ternary_truth([](auto x, auto y, auto z) { return x + 2 * y * z; });
   t.truth.integer = [](const Int128* x, int width, bool) {
     const Int128 mask = (Int128(1) << width) - 1;
-    return x[0] + 2 * ((x[1] & mask) * (x[2] & mask) & mask);
+    return x[0] + 2 * (times(x[1], x[2]) & mask);
   };
   t.exact = false;  // the products and the sum each round
   t.ulp32 = 2;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tests/op_table/op_table.h"
+#include "tests/op_table/truth.h"
 
 namespace baregrad::op_table {
 
@@ -73,7 +74,7 @@ std::vector<OpRow> reduction_rows() {
       [](const Ints& x) {
         const Int128 mask = (Int128(1) << 64) - 1;
         Int128 p = 1;
-        for (const Int128 v : x) p = p * (v & mask) & mask;
+        for (const Int128 v : x) p = times(p, v) & mask;
         return p;
       });
   add(OpId::amax, [](const Tensor& x) { return amax(x); },

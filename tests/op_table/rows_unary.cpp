@@ -77,7 +77,7 @@ std::vector<OpRow> unary_rows() {
                     [](auto x) { return std::isnan(x) ? x : decltype(x)((x > 0) - (x < 0)); },
                     [](Int128 x, int, bool) { return Int128((x > 0) - (x < 0)); }));
   r.push_back(exact(ROW(square), num, [](auto x) { return x * x; },
-                    [](Int128 x, int, bool) { return x * x; }));
+                    [](Int128 x, int, bool) { return times(x, x); }));
   r.push_back(exact(ROW(floor), num, [](auto x) { return std::floor(x); }, same));
   r.push_back(exact(ROW(ceil), num, [](auto x) { return std::ceil(x); }, same));
   r.push_back(exact(ROW(round), num, [](auto x) { return std::nearbyint(x); }, same));
