@@ -20,6 +20,10 @@ using Clock = std::chrono::steady_clock;
 constexpr int kSamplesPerRound = 40;
 constexpr int kRegionsPerSample = 20;  // the clock itself takes a tenth of a region
 constexpr int kWarmUpRegions = 200;
+// A region takes microseconds, unless others want the cores as well: then it is the scheduler that
+// is measured, and a turn must end all the same.
+constexpr std::chrono::milliseconds kWarmUp{20};
+constexpr std::chrono::milliseconds kTurn{100};
 // libgomp's workers spin for milliseconds after their last region. Until they sleep they would
 // take a core from whoever is measured next.
 constexpr std::chrono::milliseconds kSettle{20};
@@ -45,8 +49,9 @@ struct AllPresent {
 template <class Region>
 void sample(Region region, std::vector<double>& ns) {
   std::this_thread::sleep_for(kSettle);
-  for (int i = 0; i < kWarmUpRegions; ++i) region();
-  for (int s = 0; s < kSamplesPerRound; ++s) {
+  const Clock::time_point begin = Clock::now();
+  for (int i = 0; i < kWarmUpRegions && Clock::now() - begin < kWarmUp; ++i) region();
+  for (int s = 0; s < kSamplesPerRound && (s == 0 || Clock::now() - begin < kTurn); ++s) {
     const Clock::time_point start = Clock::now();
     for (int i = 0; i < kRegionsPerSample; ++i) region();
     const std::chrono::duration<double, std::nano> took = Clock::now() - start;
@@ -69,7 +74,7 @@ ForkJoin interleave(int threads, int rounds, OurRegion ours, OpenMpRegion openmp
   std::sort(ours_ns.begin(), ours_ns.end());
   std::sort(openmp_ns.begin(), openmp_ns.end());
   return {threads,
-          static_cast<int>(ours_ns.size()),
+          static_cast<int>(std::min(ours_ns.size(), openmp_ns.size())),
           quantile(ours_ns, 0.5),
           quantile(ours_ns, 0.1),
           quantile(ours_ns, 0.9),

@@ -8,7 +8,7 @@ namespace baregrad::bench {
 /// Nanoseconds from entering a parallel region to leaving it.
 struct ForkJoin {
   int threads;
-  int samples;  ///< of each, of 20 regions
+  int samples;  ///< at least so many of each, of 20 regions
   double ours_ns_median, ours_p10, ours_p90;
   double openmp_median, openmp_p10, openmp_p90;
 };

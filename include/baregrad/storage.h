@@ -68,6 +68,7 @@ class BAREGRAD_API Storage {
   friend class Ref<Storage>;
   Storage() = default;
   ~Storage() = default;
+  static Ref<Storage> make();
   static void destroy(Storage* storage) noexcept;
 
   std::atomic<std::uint32_t> refs_{1};

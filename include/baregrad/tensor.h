@@ -25,11 +25,13 @@ class Index;
 class BAREGRAD_API TensorImpl {
  public:
   TensorImpl(Ref<Storage> storage, DType dtype, const Layout& layout) noexcept;
+  /// Row-major from the start of the storage; `numel` is the product of the sizes.
+  TensorImpl(Ref<Storage> storage, DType dtype, const Dims& shape, std::int64_t numel) noexcept;
 
  private:
   friend class Ref<TensorImpl>;
   friend class Tensor;
-  static void destroy(TensorImpl* impl) noexcept { delete impl; }
+  static void destroy(TensorImpl* impl) noexcept;
 
   std::atomic<std::uint32_t> refs_{1};
   DType dtype_;
@@ -163,7 +165,8 @@ class BAREGRAD_API Tensor {
 
  private:
   explicit Tensor(Ref<TensorImpl> impl) noexcept : impl_(std::move(impl)) {}
-  static Tensor make(Ref<Storage> storage, DType dtype, const Layout& layout);
+  template <class... Args>
+  static Tensor make(Args&&... args);
   static Tensor copy_of(const void* values, std::int64_t count, const Dims& shape, DType dtype);
   static Tensor copy_of(const void* values, const Dims& shape, DType dtype) {
     return copy_of(values, shape[0], shape, dtype);

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "baregrad/error.h"
+#include "core/recycle.h"
 
 namespace baregrad {
 
@@ -14,25 +15,27 @@ namespace {
 }
 }  // namespace
 
+Ref<Storage> Storage::make() {
+  void* block = Recycler<Storage>::take();
+  if (block == nullptr) throw_no_bookkeeping(sizeof(Storage));
+  return Ref<Storage>::adopt(new (block) Storage);
+}
+
 Ref<Storage> Storage::allocate(std::size_t bytes) {
-  auto* storage = new (std::nothrow) Storage;
-  if (storage == nullptr) throw_no_bookkeeping(sizeof(Storage));
-  Ref<Storage> ref = Ref<Storage>::adopt(storage);
+  Ref<Storage> storage = make();
   Allocator& allocator = current_allocator();
   storage->data_ = allocator.allocate(bytes);
   storage->bytes_ = bytes;
   storage->allocator_ = &allocator;
-  return ref;
+  return storage;
 }
 
 Ref<Storage> Storage::borrow(void* data, std::size_t bytes, std::function<void(void*)> deleter) {
-  auto* storage = new (std::nothrow) Storage;
-  if (storage == nullptr) throw_no_bookkeeping(sizeof(Storage));
-  Ref<Storage> ref = Ref<Storage>::adopt(storage);
+  Ref<Storage> storage = make();
   storage->data_ = data;
   storage->bytes_ = bytes;
   storage->deleter_ = std::move(deleter);
-  return ref;
+  return storage;
 }
 
 void Storage::destroy(Storage* storage) noexcept {
@@ -41,7 +44,8 @@ void Storage::destroy(Storage* storage) noexcept {
   } else if (storage->deleter_) {
     storage->deleter_(storage->data_);
   }
-  delete storage;
+  storage->~Storage();
+  Recycler<Storage>::give(storage);
 }
 
 }  // namespace baregrad

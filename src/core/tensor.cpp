@@ -7,6 +7,7 @@
 #include "baregrad/error.h"
 #include "core/checked.h"
 #include "core/message.h"
+#include "core/recycle.h"
 
 namespace baregrad {
 
@@ -54,6 +55,15 @@ void tame_empty_strides(Layout& layout) {
   if (span > 0x1p58) layout.strides = contiguous_strides(layout.shape);
 }
 
+void set_contiguous_strides(Layout& layout) noexcept {
+  layout.strides = layout.shape;
+  std::int64_t step = 1;
+  for (int i = layout.ndim() - 1; i >= 0; --i) {
+    layout.strides[i] = step;
+    step *= layout.shape[i] > 1 ? layout.shape[i] : 1;
+  }
+}
+
 }  // namespace
 
 TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype, const Layout& layout) noexcept
@@ -65,13 +75,30 @@ TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype, const Layout& layout) 
       storage_(std::move(storage)),
       layout_(layout) {}
 
-Tensor Tensor::make(Ref<Storage> storage, DType dtype, const Layout& layout) {
-  auto* impl = new (std::nothrow) TensorImpl(std::move(storage), dtype, layout);
-  if (impl == nullptr) {
+TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype, const Dims& shape,
+                       std::int64_t numel) noexcept
+    : dtype_(dtype),
+      contiguous_(true),
+      numel_(numel),
+      data_(static_cast<char*>(storage->data())),
+      storage_(std::move(storage)) {
+  layout_.shape = shape;
+  set_contiguous_strides(layout_);
+}
+
+void TensorImpl::destroy(TensorImpl* impl) noexcept {
+  impl->~TensorImpl();
+  Recycler<TensorImpl>::give(impl);
+}
+
+template <class... Args>
+Tensor Tensor::make(Args&&... args) {
+  void* block = Recycler<TensorImpl>::take();
+  if (block == nullptr) {
     throw OutOfMemory("tensor: no memory for the bookkeeping of a tensor", sizeof(TensorImpl),
                       current_allocator().stats().live_bytes);
   }
-  return Tensor(Ref<TensorImpl>::adopt(impl));
+  return Tensor(Ref<TensorImpl>::adopt(new (block) TensorImpl(std::forward<Args>(args)...)));
 }
 
 Tensor Tensor::view_of(Ref<Storage> storage, DType dtype, const Layout& layout, const char* who) {

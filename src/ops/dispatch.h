@@ -12,10 +12,13 @@
 
 namespace baregrad {
 
+inline const Attrs kNoAttrs;
+
+/// A description of a call, borrowed for its length: whoever records it copies.
 struct OpCall {
   OpId op;
-  std::span<const Tensor* const> inputs;  ///< borrowed for the length of the call
-  Attrs attrs = {};
+  std::span<const Tensor* const> inputs;
+  const Attrs& attrs = kNoAttrs;
   const char* who = nullptr;  ///< the function the user called, where that is not the op's name
 
   /// What messages open with.
@@ -34,20 +37,20 @@ void run_into(const OpCall& call, const Tensor& out);
 void run_update(const OpCall& call, const Tensor& out);
 
 // Shorthands for the usual numbers of inputs.
-inline Tensor run(OpId op, std::initializer_list<const Tensor*> inputs, const Attrs& attrs = {},
+inline Tensor run(OpId op, std::initializer_list<const Tensor*> inputs, const Attrs& attrs = kNoAttrs,
                   const char* who = nullptr) {
   return run({op, {inputs.begin(), inputs.size()}, attrs, who});
 }
 inline std::vector<Tensor> run_many(OpId op, std::initializer_list<const Tensor*> inputs,
-                                    const Attrs& attrs = {}, const char* who = nullptr) {
+                                    const Attrs& attrs = kNoAttrs, const char* who = nullptr) {
   return run_many({op, {inputs.begin(), inputs.size()}, attrs, who});
 }
 inline void run_into(OpId op, std::initializer_list<const Tensor*> inputs, const Tensor& out,
-                     const Attrs& attrs = {}, const char* who = nullptr) {
+                     const Attrs& attrs = kNoAttrs, const char* who = nullptr) {
   run_into({op, {inputs.begin(), inputs.size()}, attrs, who}, out);
 }
 inline void run_update(OpId op, std::initializer_list<const Tensor*> inputs, const Tensor& out,
-                       const Attrs& attrs = {}) {
+                       const Attrs& attrs = kNoAttrs) {
   run_update({op, {inputs.begin(), inputs.size()}, attrs}, out);
 }
 

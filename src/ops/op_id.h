@@ -41,8 +41,22 @@ struct OpInfo {
   const char* doc;
 };
 
+inline constexpr OpInfo kOpRows[] = {
+#define BG_UNARY(name, rule, doc) {#name, Family::Unary, Rule::rule, doc},
+#define BG_PREDICATE(name, rule, doc) {#name, Family::Predicate, Rule::rule, doc},
+#define BG_BINARY(name, rule, doc) {#name, Family::Binary, Rule::rule, doc},
+#define BG_COMPARE(name, rule, doc) {#name, Family::Compare, Rule::rule, doc},
+#define BG_TERNARY(name, rule, doc) {#name, Family::Ternary, Rule::rule, doc},
+#define BG_REDUCE(name, rule, doc) {#name, Family::Reduce, Rule::rule, doc},
+#define BG_ARGREDUCE(name, rule, doc) {#name, Family::ArgReduce, Rule::rule, doc},
+#define BG_VIEW(name, rule, doc) {#name, Family::View, Rule::rule, doc},
+#define BG_IRREGULAR(name, rule, doc) {#name, Family::Irregular, Rule::rule, doc},
+#include "ops/ops.def"
+};
+static_assert(sizeof(kOpRows) / sizeof(kOpRows[0]) == kNumOps);
+
 /// The row of ops.def behind an OpId.
-const OpInfo& op_info(OpId op) noexcept;
-inline const char* op_name(OpId op) noexcept { return op_info(op).name; }
+constexpr const OpInfo& op_info(OpId op) noexcept { return kOpRows[static_cast<int>(op)]; }
+constexpr const char* op_name(OpId op) noexcept { return op_info(op).name; }
 
 }  // namespace baregrad

@@ -37,17 +37,17 @@ const char* public_name(const OpCall& call) {
 }
 
 /// Checks first, then takes its numbers from the generator: a call that is refused moves nothing.
-Tensor draw(OpCall call, Generator* generator) {
+Tensor draw(const OpCall& call, Generator* generator) {
   const OutputSpec out = infer_irregular(call)[0];
   const std::int64_t per_block = kernels::elements_per_block(call.op, out.dtype);
   const std::int64_t numel = checked_numel(out.shape, out.dtype, public_name(call));
   const std::int64_t blocks = numel / per_block + (numel % per_block != 0 ? 1 : 0);
   Generator& source = generator != nullptr ? *generator : default_generator();
   const Generator::State state = source.advance(static_cast<std::uint64_t>(blocks));
-  call.attrs.ints[0] = static_cast<std::int64_t>(state.seed);
-  call.attrs.ints[1] = static_cast<std::int64_t>(state.position);
-  call.who = public_name(call);
-  return run(call);
+  Attrs attrs = call.attrs;
+  attrs.ints[0] = static_cast<std::int64_t>(state.seed);
+  attrs.ints[1] = static_cast<std::int64_t>(state.position);
+  return run({call.op, call.inputs, attrs, public_name(call)});
 }
 
 Tensor draw(OpId op, const Dims& shape, double a, double b, bool standard, DType dtype,

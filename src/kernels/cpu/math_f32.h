@@ -11,6 +11,7 @@
 //   exp2 expm1 log1p log2 tanh erf sigmoid silu gelu gelu_tanh  2
 //   all others, computed in f64 and rounded once                0.51
 //
+// except that a logaddexp near 0, where its terms cancel, is exact to 2^-50 absolutely.
 // Special values follow C99 annex F: NaN goes through, denormals are neither flushed nor lost,
 // signs of zeros count. gelu, gelu_tanh, silu and mish of -inf are NaN, as -inf * 0 is.
 
@@ -53,15 +54,19 @@ HWY_INLINE V by_lane(V x, F f) {
   const hn::DFromV<V> d;
   HWY_ALIGN float lanes[hn::MaxLanes(d)];
   hn::Store(x, d, lanes);
-  for (size_t i = 0; i < hn::Lanes(d); ++i)
+  for (size_t i = 0; i < hn::Lanes(d); ++i) {
     lanes[i] = static_cast<float>(f(static_cast<double>(lanes[i])));
+  }
   return hn::Load(d, lanes);
 }
 
-/// True where wide::turn reduces x exactly enough.
-template <class V>
-HWY_INLINE bool can_turn(V x) {
-  return hn::AllTrue(hn::DFromV<V>(), hn::Le(hn::Abs(x), splat<V>(0x1p25)));
+/// y where wide::turn can reduce x, else f(x) by lane; each lane by its own value alone.
+template <class V, class F>
+HWY_INLINE V unless_far(V x, V y, F f) {
+  const hn::DFromV<V> d;
+  const auto near = hn::Le(hn::Abs(x), splat<V>(0x1p25));
+  if (HWY_LIKELY(hn::AllTrue(d, near))) return y;
+  return hn::IfThenElse(near, y, by_lane(x, f));
 }
 
 /// sin of a quarter turn's remainder, `ahead` quarter turns further.
@@ -78,20 +83,19 @@ HWY_INLINE W sin_ahead(W x, uint64_t ahead) {
 
 template <class V>
 HWY_INLINE V sin(V x) {
-  if (HWY_UNLIKELY(!can_turn(x))) return by_lane(x, [](double v) { return ::sin(v); });
-  return in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE { return sin_ahead(w, 0); });
+  const V y = in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE { return sin_ahead(w, 0); });
+  return unless_far(x, y, [](double v) { return ::sin(v); });
 }
 
 template <class V>
 HWY_INLINE V cos(V x) {
-  if (HWY_UNLIKELY(!can_turn(x))) return by_lane(x, [](double v) { return ::cos(v); });
-  return in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE { return sin_ahead(w, 1); });
+  const V y = in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE { return sin_ahead(w, 1); });
+  return unless_far(x, y, [](double v) { return ::cos(v); });
 }
 
 template <class V>
 HWY_INLINE V tan(V x) {
-  if (HWY_UNLIKELY(!can_turn(x))) return by_lane(x, [](double v) { return ::tan(v); });
-  return in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE {
+  const V y = in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE {
     using W = decltype(w);
     const hn::DFromV<W> d;
     const hn::RebindToUnsigned<decltype(d)> du;
@@ -99,6 +103,7 @@ HWY_INLINE V tan(V x) {
     const auto odd = hn::RebindMask(d, hn::TestBit(t.quadrant, hn::Set(du, uint64_t{1})));
     return hn::Div(hn::IfThenElse(odd, hn::Neg(t.cos), t.sin), hn::IfThenElse(odd, t.sin, t.cos));
   });
+  return unless_far(x, y, [](double v) { return ::tan(v); });
 }
 
 /// asin of |x|: the half-range asin of r and whether r = sqrt((1 - |x|) / 2) stood in for |x|.

@@ -23,9 +23,8 @@ HWY_INLINE ExpParts<V> exp_parts(V x, V lo) {
   const V hi = hn::NegMulAdd(n, splat<V>(0x1.62e4p-1), x);  // exact
   lo = hn::MulAdd(n, splat<V>(0x1.7f7d1cp-20), lo);
   const V r = hn::Sub(hi, lo);
-  // |r| <= ln2 / 2; relative error of 1 + r + r^2 q is 2^-28. Sollya: fpminimax(exp(x),
-  // [|2,...,6|],
-  // [|SG...|], [-0.3475; 0.3475], floating, relative, 1 + x), and likewise below.
+  // |r| <= ln2 / 2; relative error of 1 + r + r^2 q is 2^-28. By Sollya, like all that follow:
+  // fpminimax(exp(x), [|2,...,6|], [|SG...|], [-0.3475; 0.3475], floating, relative, 1 + x).
   const V q = poly(r, 0x1.fffffap-2, 0x1.55549p-3, 0x1.555a22p-5, 0x1.123b04p-7, 0x1.695414p-10);
   // hi and lo stay apart to the end: the rounding of r would cost a fifth of an ULP.
   const V s = hn::Add(hi, hn::MulSub(hn::Mul(r, r), q, lo));
