@@ -48,7 +48,7 @@ build: setup compile-release ## Build the release preset; the command is build/b
 	@test -x $(BUILD)/baregrad || { echo "make build: $(BUILD)/release/baregrad was not built" >&2; exit 1; }
 
 .PHONY: test
-test: test-repo test-release test-asan test-tsan test-install ## Build and run every test, also under ASan + UBSan and TSan
+test: test-repo test-release test-cli test-install test-asan test-tsan test-docs ## Build and run every test, also under ASan + UBSan and TSan
 
 .PHONY: test-repo
 test-repo: setup
@@ -59,6 +59,17 @@ test-repo: setup
 .PHONY: test-release
 test-release: build
 	@$(step) "test release" $(run_ctest) --preset release -LE long
+
+.PHONY: test-cli
+test-cli: build
+	@BAREGRAD_BIN=$(BUILD)/baregrad $(step) "test the command line" \
+	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/cli
+	@$(step) "compare the printed tensors with NumPy's" $(PYTHON) -B tests/core/make_print_cases.py --check
+
+.PHONY: test-docs
+test-docs: setup
+	@$(step) "follow docs/adding_an_op.md" \
+	  $(PYTHON) -B tests/tools/adding_an_op.py --cmake $(cmake) --jobs $(JOBS)
 
 .PHONY: test-asan
 test-asan: setup compile-asan

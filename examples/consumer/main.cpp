@@ -1,7 +1,7 @@
 // Uses the installed library through its public headers alone.
-#include <baregrad/baregrad.h>
-
 #include <iostream>
+
+#include <baregrad/baregrad.h>
 
 int main() {
   bg::manual_seed(7);

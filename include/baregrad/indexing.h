@@ -26,11 +26,11 @@ class Index {
  public:
   template <std::integral T>
   Index(T position) : value_(static_cast<std::int64_t>(position)) {}  // NOLINT
-  Index(bool) = delete;                                                // use a bool tensor
-  Index(Slice slice) : value_(slice) {}                                // NOLINT
-  Index(Ellipsis) : value_(Ellipsis{}) {}                              // NOLINT
-  Index(NewAxis) : value_(NewAxis{}) {}                                // NOLINT
-  Index(Tensor tensor) : value_(std::move(tensor)) {}                  // NOLINT
+  Index(bool) = delete;                                               // use a bool tensor
+  Index(Slice slice) : value_(slice) {}                               // NOLINT
+  Index(Ellipsis) : value_(Ellipsis{}) {}                             // NOLINT
+  Index(NewAxis) : value_(NewAxis{}) {}                               // NOLINT
+  Index(Tensor tensor) : value_(std::move(tensor)) {}                 // NOLINT
 
   using Value = std::variant<std::int64_t, Slice, Ellipsis, NewAxis, Tensor>;
   const Value& value() const noexcept { return value_; }

@@ -1,6 +1,6 @@
 // Every op of the engine. Names and semantics follow the array API standard, 2024.12; what each
-// does in one line stands in src/ops/ops.def. Results are fresh row-major tensors unless the comment
-// says "view".
+// does in one line stands in src/ops/ops.def. Results are fresh row-major tensors unless the
+// comment says "view".
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class Operand {
  public:
   Operand(const Tensor& tensor) noexcept : tensor_(&tensor) {}  // NOLINT
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Operand(T value) noexcept : scalar_(value) {}               // NOLINT
+  requires std::is_arithmetic_v<T> Operand(T value)
+  noexcept : scalar_(value) {}                               // NOLINT
   Operand(const Scalar& value) noexcept : scalar_(value) {}  // NOLINT
 
   /// Null for a number. Borrowed: an Operand lives as long as the call it is an argument of.
@@ -37,9 +37,9 @@ class Axes {
  public:
   Axes() noexcept = default;
   template <std::integral T>
-  Axes(T axis) : all_(false), axes_{static_cast<std::int64_t>(axis)} {}      // NOLINT
+  Axes(T axis) : all_(false), axes_{static_cast<std::int64_t>(axis)} {}  // NOLINT
   Axes(std::initializer_list<std::int64_t> axes) : all_(false), axes_(axes) {}
-  Axes(const Dims& axes) : all_(false), axes_(axes) {}                       // NOLINT
+  Axes(const Dims& axes) : all_(false), axes_(axes) {}  // NOLINT
 
   bool all() const noexcept { return all_; }
   const Dims& list() const noexcept { return axes_; }
@@ -74,15 +74,18 @@ BAREGRAD_API Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
 BAREGRAD_API std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, bool xy = true);
 
 // ---- Random: the value of element i depends on the generator's state and i alone --------------
-BAREGRAD_API Tensor rand(const Dims& shape, DType dtype = kDefaultFloat, Generator* generator = nullptr);
-BAREGRAD_API Tensor randn(const Dims& shape, DType dtype = kDefaultFloat, Generator* generator = nullptr);
+BAREGRAD_API Tensor rand(const Dims& shape, DType dtype = kDefaultFloat,
+                         Generator* generator = nullptr);
+BAREGRAD_API Tensor randn(const Dims& shape, DType dtype = kDefaultFloat,
+                          Generator* generator = nullptr);
 BAREGRAD_API Tensor uniform(const Dims& shape, double low, double high, DType dtype = kDefaultFloat,
                             Generator* generator = nullptr);
 BAREGRAD_API Tensor normal(const Dims& shape, double mean, double deviation,
                            DType dtype = kDefaultFloat, Generator* generator = nullptr);
 BAREGRAD_API Tensor randint(std::int64_t low, std::int64_t high, const Dims& shape,
                             DType dtype = DType::Int64, Generator* generator = nullptr);
-BAREGRAD_API Tensor randperm(std::int64_t n, DType dtype = DType::Int64, Generator* generator = nullptr);
+BAREGRAD_API Tensor randperm(std::int64_t n, DType dtype = DType::Int64,
+                             Generator* generator = nullptr);
 /// 1 with the probability that stands in `p`, else 0, in p's dtype.
 BAREGRAD_API Tensor bernoulli(const Tensor& p, Generator* generator = nullptr);
 BAREGRAD_API Tensor bernoulli(const Dims& shape, double p, DType dtype = kDefaultFloat,
@@ -183,10 +186,12 @@ BAREGRAD_API Tensor logical_xor(const Operand& x, const Operand& y);
 BAREGRAD_API Tensor where(const Tensor& condition, const Operand& x, const Operand& y);
 BAREGRAD_API Tensor clip(const Tensor& x, std::optional<Operand> low, std::optional<Operand> high);
 BAREGRAD_API Tensor lerp(const Tensor& x, const Operand& y, const Operand& weight);
-BAREGRAD_API Tensor addcmul(const Tensor& x, const Operand& y, const Operand& z, double value = 1.0);
+BAREGRAD_API Tensor addcmul(const Tensor& x, const Operand& y, const Operand& z,
+                            double value = 1.0);
 
 // ---- In place: the result is written into x, which keeps its shape and dtype. A result that would
-// need a wider kind (a float into integers) is refused; overlapping inputs are read first. ---------
+// need a wider kind (a float into integers) is refused; overlapping inputs are read first.
+// ---------
 BAREGRAD_API const Tensor& abs_(const Tensor& x);
 BAREGRAD_API const Tensor& negative_(const Tensor& x);
 BAREGRAD_API const Tensor& positive_(const Tensor& x);
@@ -249,18 +254,24 @@ BAREGRAD_API const Tensor& bitwise_or_(const Tensor& x, const Operand& y);
 BAREGRAD_API const Tensor& bitwise_xor_(const Tensor& x, const Operand& y);
 BAREGRAD_API const Tensor& bitwise_left_shift_(const Tensor& x, const Operand& y);
 BAREGRAD_API const Tensor& bitwise_right_shift_(const Tensor& x, const Operand& y);
-BAREGRAD_API const Tensor& clip_(const Tensor& x, std::optional<Operand> low, std::optional<Operand> high);
+BAREGRAD_API const Tensor& clip_(const Tensor& x, std::optional<Operand> low,
+                                 std::optional<Operand> high);
 BAREGRAD_API const Tensor& lerp_(const Tensor& x, const Operand& y, const Operand& weight);
-BAREGRAD_API const Tensor& addcmul_(const Tensor& x, const Operand& y, const Operand& z, double value = 1.0);
+BAREGRAD_API const Tensor& addcmul_(const Tensor& x, const Operand& y, const Operand& z,
+                                    double value = 1.0);
 BAREGRAD_API const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, const Operand& value);
 
 // ---- Reductions: over all axes by default -----------------------------------------------------
 /// Integers and bool sum to int64 (uint64 for unsigned ones) unless a dtype is given.
-BAREGRAD_API Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdims = false, DTypeOption dtype = {});
-BAREGRAD_API Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdims = false, DTypeOption dtype = {});
+BAREGRAD_API Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdims = false,
+                        DTypeOption dtype = {});
+BAREGRAD_API Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdims = false,
+                         DTypeOption dtype = {});
 BAREGRAD_API Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
-BAREGRAD_API Tensor var(const Tensor& x, const Axes& axes = {}, double correction = 0.0, bool keepdims = false);
-BAREGRAD_API Tensor std(const Tensor& x, const Axes& axes = {}, double correction = 0.0, bool keepdims = false);
+BAREGRAD_API Tensor var(const Tensor& x, const Axes& axes = {}, double correction = 0.0,
+                        bool keepdims = false);
+BAREGRAD_API Tensor std(const Tensor& x, const Axes& axes = {}, double correction = 0.0,
+                        bool keepdims = false);
 BAREGRAD_API Tensor max(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
 BAREGRAD_API Tensor min(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
 BAREGRAD_API Tensor amax(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
@@ -270,11 +281,14 @@ BAREGRAD_API Tensor all(const Tensor& x, const Axes& axes = {}, bool keepdims = 
 BAREGRAD_API Tensor count_nonzero(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
 BAREGRAD_API Tensor sum_squares(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
 /// Without an axis: the position in row-major order.
-BAREGRAD_API Tensor argmax(const Tensor& x, std::optional<std::int64_t> axis = {}, bool keepdims = false);
-BAREGRAD_API Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis = {}, bool keepdims = false);
+BAREGRAD_API Tensor argmax(const Tensor& x, std::optional<std::int64_t> axis = {},
+                           bool keepdims = false);
+BAREGRAD_API Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis = {},
+                           bool keepdims = false);
 BAREGRAD_API Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
 /// (sum |x|^order)^(1/order); order may be infinite (greatest or least magnitude) or 0 (count).
-BAREGRAD_API Tensor norm(const Tensor& x, double order = 2.0, const Axes& axes = {}, bool keepdims = false);
+BAREGRAD_API Tensor norm(const Tensor& x, double order = 2.0, const Axes& axes = {},
+                         bool keepdims = false);
 BAREGRAD_API Tensor cumulative_sum(const Tensor& x, std::int64_t axis, DTypeOption dtype = {});
 BAREGRAD_API Tensor cumulative_prod(const Tensor& x, std::int64_t axis, DTypeOption dtype = {});
 BAREGRAD_API Tensor cumulative_max(const Tensor& x, std::int64_t axis);
@@ -283,14 +297,16 @@ BAREGRAD_API Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
 
 // ---- Views: no element is copied --------------------------------------------------------------
 BAREGRAD_API Tensor alias(const Tensor& x);
-BAREGRAD_API Tensor as_strided(const Tensor& x, const Dims& shape, const Dims& strides, std::int64_t offset);
+BAREGRAD_API Tensor as_strided(const Tensor& x, const Dims& shape, const Dims& strides,
+                               std::int64_t offset);
 BAREGRAD_API Tensor permute_dims(const Tensor& x, const Dims& axes);
 BAREGRAD_API Tensor swapaxes(const Tensor& x, std::int64_t axis0, std::int64_t axis1);
 BAREGRAD_API Tensor matrix_transpose(const Tensor& x);
 BAREGRAD_API Tensor moveaxis(const Tensor& x, const Dims& source, const Dims& destination);
 /// A view where the strides allow it, else a copy. One size may be -1.
 BAREGRAD_API Tensor reshape(const Tensor& x, const Dims& shape);
-BAREGRAD_API Tensor flatten(const Tensor& x, std::int64_t start_axis = 0, std::int64_t end_axis = -1);
+BAREGRAD_API Tensor flatten(const Tensor& x, std::int64_t start_axis = 0,
+                            std::int64_t end_axis = -1);
 BAREGRAD_API Tensor expand(const Tensor& x, const Dims& shape);
 BAREGRAD_API Tensor broadcast_to(const Tensor& x, const Dims& shape);
 BAREGRAD_API std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors);
@@ -299,58 +315,73 @@ BAREGRAD_API Tensor squeeze(const Tensor& x, const Axes& axes = {});
 BAREGRAD_API Tensor expand_dims(const Tensor& x, const Dims& axes);
 BAREGRAD_API Tensor flip(const Tensor& x, const Axes& axes = {});
 /// Windows of `size` every `step` along `axis`; the window becomes a new last axis.
-BAREGRAD_API Tensor unfold(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step);
-BAREGRAD_API Tensor diagonal(const Tensor& x, std::int64_t offset = 0, std::int64_t axis0 = 0, std::int64_t axis1 = 1);
+BAREGRAD_API Tensor unfold(const Tensor& x, std::int64_t axis, std::int64_t size,
+                           std::int64_t step);
+BAREGRAD_API Tensor diagonal(const Tensor& x, std::int64_t offset = 0, std::int64_t axis0 = 0,
+                             std::int64_t axis1 = 1);
 /// start, start + step, ... (`size` of them) along every axis: what basic slicing comes down to.
 BAREGRAD_API Tensor slice(const Tensor& x, std::int64_t axis, const Slice& range);
 BAREGRAD_API Tensor select(const Tensor& x, std::int64_t axis, std::int64_t position);
-BAREGRAD_API Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start, std::int64_t length);
+BAREGRAD_API Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start,
+                           std::int64_t length);
 BAREGRAD_API std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t axis = 0);
-BAREGRAD_API std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0);
+BAREGRAD_API std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes,
+                                       std::int64_t axis = 0);
 BAREGRAD_API std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t axis = 0);
 BAREGRAD_API std::vector<Tensor> unstack(const Tensor& x, std::int64_t axis = 0);
 
 // ---- Movement ---------------------------------------------------------------------------------
-BAREGRAD_API Tensor concat(const std::vector<Tensor>& tensors, std::optional<std::int64_t> axis = 0);
+BAREGRAD_API Tensor concat(const std::vector<Tensor>& tensors,
+                           std::optional<std::int64_t> axis = 0);
 BAREGRAD_API Tensor stack(const std::vector<Tensor>& tensors, std::int64_t axis = 0);
-BAREGRAD_API Tensor repeat(const Tensor& x, std::int64_t repeats, std::optional<std::int64_t> axis = {});
+BAREGRAD_API Tensor repeat(const Tensor& x, std::int64_t repeats,
+                           std::optional<std::int64_t> axis = {});
 /// One count per element along the axis.
-BAREGRAD_API Tensor repeat(const Tensor& x, const Tensor& repeats, std::optional<std::int64_t> axis = {});
+BAREGRAD_API Tensor repeat(const Tensor& x, const Tensor& repeats,
+                           std::optional<std::int64_t> axis = {});
 BAREGRAD_API Tensor tile(const Tensor& x, const Dims& repetitions);
 /// Without axes the tensor is rolled as if it were flat.
 BAREGRAD_API Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes = {});
 enum class PadMode : std::uint8_t { Constant, Reflect, Edge, Wrap };
 /// `widths`: before and after, axis by axis (2 * ndim numbers).
-BAREGRAD_API Tensor pad(const Tensor& x, const std::vector<std::int64_t>& widths, PadMode mode = PadMode::Constant,
-                        const Scalar& value = 0);
+BAREGRAD_API Tensor pad(const Tensor& x, const std::vector<std::int64_t>& widths,
+                        PadMode mode = PadMode::Constant, const Scalar& value = 0);
 
-// ---- Picking and placing by position. Positions may be negative; out of range names the axis ------
-BAREGRAD_API Tensor take(const Tensor& x, const Tensor& indices, std::optional<std::int64_t> axis = {});
+// ---- Picking and placing by position. Positions may be negative; out of range names the axis
+// ------
+BAREGRAD_API Tensor take(const Tensor& x, const Tensor& indices,
+                         std::optional<std::int64_t> axis = {});
 BAREGRAD_API Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& indices);
 /// NumPy's: indices and x broadcast against each other but for `axis`.
 BAREGRAD_API Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::int64_t axis);
 /// PyTorch's: indices may be smaller than x along the other axes.
 BAREGRAD_API Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& indices);
-BAREGRAD_API Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& indices, const Operand& source);
-BAREGRAD_API Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& indices, const Tensor& source);
+BAREGRAD_API Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& indices,
+                            const Operand& source);
+BAREGRAD_API Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& indices,
+                                const Tensor& source);
 BAREGRAD_API Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value);
 BAREGRAD_API Tensor masked_select(const Tensor& x, const Tensor& mask);
 /// One tensor of positions per axis.
 BAREGRAD_API std::vector<Tensor> nonzero(const Tensor& x);
 BAREGRAD_API Tensor index(const Tensor& x, const std::vector<Index>& indices);
 /// x[indices] = value; with `accumulate`, repeated positions add up.
-BAREGRAD_API const Tensor& index_put_(const Tensor& x, const std::vector<Index>& indices, const Operand& value,
-                                      bool accumulate = false);
+BAREGRAD_API const Tensor& index_put_(const Tensor& x, const std::vector<Index>& indices,
+                                      const Operand& value, bool accumulate = false);
 
 // ---- Order and search: NaN counts as the greatest value -----------------------------------------
-BAREGRAD_API Tensor sort(const Tensor& x, std::int64_t axis = -1, bool descending = false, bool stable = true);
-BAREGRAD_API Tensor argsort(const Tensor& x, std::int64_t axis = -1, bool descending = false, bool stable = true);
+BAREGRAD_API Tensor sort(const Tensor& x, std::int64_t axis = -1, bool descending = false,
+                         bool stable = true);
+BAREGRAD_API Tensor argsort(const Tensor& x, std::int64_t axis = -1, bool descending = false,
+                            bool stable = true);
 struct ValuesAndIndices {
   Tensor values;
   Tensor indices;
 };
-BAREGRAD_API ValuesAndIndices sort_with_indices(const Tensor& x, std::int64_t axis = -1, bool descending = false);
-BAREGRAD_API ValuesAndIndices topk(const Tensor& x, std::int64_t k, std::int64_t axis = -1, bool largest = true);
+BAREGRAD_API ValuesAndIndices sort_with_indices(const Tensor& x, std::int64_t axis = -1,
+                                                bool descending = false);
+BAREGRAD_API ValuesAndIndices topk(const Tensor& x, std::int64_t k, std::int64_t axis = -1,
+                                   bool largest = true);
 /// `right`: insert after equal values. `sorted` is 1-d, or has the same leading axes as `values`.
 BAREGRAD_API Tensor searchsorted(const Tensor& sorted, const Operand& values, bool right = false);
 struct UniqueAll {

@@ -12,9 +12,9 @@ namespace baregrad {
 
 /// NumPy's print options and their defaults.
 struct PrintOptions {
-  int precision = 8;             ///< most digits after the point
+  int precision = 8;              ///< most digits after the point
   std::int64_t threshold = 1000;  ///< more elements than this are summarised
-  int edge_items = 3;            ///< shown at each end of a summarised axis
+  int edge_items = 3;             ///< shown at each end of a summarised axis
   int line_width = 75;
   bool suppress = false;  ///< never use exponents
 };

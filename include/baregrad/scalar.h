@@ -19,8 +19,8 @@ class Scalar {
   template <std::signed_integral T>
   constexpr Scalar(T value) noexcept : kind_(Kind::Int), int_(value) {}
   template <std::unsigned_integral T>
-    requires(!std::same_as<T, bool>)
-  constexpr Scalar(T value) noexcept : kind_(Kind::UInt), uint_(value) {}
+  requires(!std::same_as<T, bool>) constexpr Scalar(T value) noexcept
+      : kind_(Kind::UInt), uint_(value) {}
   template <std::floating_point T>
   constexpr Scalar(T value) noexcept : kind_(Kind::Float), float_(static_cast<double>(value)) {}
 

@@ -1,3 +1,4 @@
+// Checked size arithmetic and axis normalisation.
 #include "core/checked.h"
 
 #include "baregrad/error.h"

@@ -1,3 +1,4 @@
+// Dims as text, and their limit.
 #include "baregrad/dims.h"
 
 #include "baregrad/error.h"

@@ -1,3 +1,4 @@
+// DType names and the promotion table.
 #include "baregrad/dtype.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace baregrad {
 
 namespace {
 constexpr std::array<std::string_view, kNumDTypes> kNames = {
-    "bool",   "int8",   "int16",  "int32",   "int64",    "uint8",   "uint16",
+    "bool",   "int8",   "int16",   "int32",    "int64",   "uint8",  "uint16",
     "uint32", "uint64", "float16", "bfloat16", "float32", "float64"};
 
 DType int_of(std::size_t bytes, bool is_signed) {

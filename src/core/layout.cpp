@@ -1,3 +1,4 @@
+// Strides, contiguity and self-overlap.
 #include "baregrad/layout.h"
 
 #include <algorithm>

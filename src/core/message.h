@@ -11,10 +11,8 @@ namespace detail {
 inline void append(std::string& out, std::string_view text) { out += text; }
 inline void append(std::string& out, char c) { out += c; }
 template <class T>
-  requires std::is_arithmetic_v<T>
-void append(std::string& out, T value) {
-  out += std::to_string(value);
-}
+requires std::is_arithmetic_v<T>
+void append(std::string& out, T value) { out += std::to_string(value); }
 }  // namespace detail
 
 /// All parts, one after the other: strings, characters and numbers.

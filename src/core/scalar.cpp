@@ -1,3 +1,4 @@
+// Weak dtypes, range checks, one element in and out of memory.
 #include "baregrad/scalar.h"
 
 #include <cmath>
@@ -52,22 +53,28 @@ std::uint64_t Scalar::to_uint64() const noexcept {
 
 DType weak_dtype(const Scalar& scalar, DType dtype) noexcept {
   switch (scalar.kind()) {
-    case Scalar::Kind::Bool: return dtype;
+    case Scalar::Kind::Bool:
+      return dtype;
     case Scalar::Kind::Int:
-    case Scalar::Kind::UInt: return is_bool(dtype) ? default_dtype(scalar) : dtype;
-    case Scalar::Kind::Float: break;
+    case Scalar::Kind::UInt:
+      return is_bool(dtype) ? default_dtype(scalar) : dtype;
+    case Scalar::Kind::Float:
+      break;
   }
   return is_floating(dtype) ? dtype : kDefaultFloat;
 }
 
 DType default_dtype(const Scalar& scalar) noexcept {
   switch (scalar.kind()) {
-    case Scalar::Kind::Bool: return DType::Bool;
-    case Scalar::Kind::Int: return DType::Int64;
+    case Scalar::Kind::Bool:
+      return DType::Bool;
+    case Scalar::Kind::Int:
+      return DType::Int64;
     case Scalar::Kind::UInt:
       return scalar.to_uint64() > static_cast<std::uint64_t>(INT64_MAX) ? DType::UInt64
                                                                         : DType::Int64;
-    case Scalar::Kind::Float: break;
+    case Scalar::Kind::Float:
+      break;
   }
   return kDefaultFloat;
 }

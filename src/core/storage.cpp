@@ -1,3 +1,4 @@
+// Storage: allocated or borrowed bytes.
 #include "baregrad/storage.h"
 
 #include <new>

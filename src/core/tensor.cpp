@@ -1,3 +1,4 @@
+// Tensor: allocation, borrowed memory, and the one door to views.
 #include "baregrad/tensor.h"
 
 #include <cmath>

@@ -18,7 +18,6 @@
 
 namespace baregrad::kernels {
 
-
 inline constexpr int kMaxInputs = 3;
 
 /// A strided array: what a Tensor is to a kernel. Strides count elements and may be 0 or negative.
@@ -73,8 +72,8 @@ struct IrregularCall {
 };
 using IrregularFn = void (*)(const IrregularCall& call);
 
-/// out[r * cols + c] = exp(x[r * row_stride + c] - max[lane]) in f32 or f64, with no rounding between
-/// the difference and exp. A lane is a row where `rows_are_lanes`, else a column.
+/// out[r * cols + c] = exp(x[r * row_stride + c] - max[lane]) in f32 or f64, with no rounding
+/// between the difference and exp. A lane is a row where `rows_are_lanes`, else a column.
 using ExpBlockFn = void (*)(const void* x, std::int64_t rows, std::int64_t row_stride,
                             std::int64_t cols, const void* max, bool rows_are_lanes, void* out);
 

@@ -1,3 +1,4 @@
+// The elementwise walker: plans, tiles, staging.
 #include "kernels/elementwise.h"
 
 #include <algorithm>
@@ -143,12 +144,18 @@ class Walk {
         const Operand& o = operands_[k];
         const char* src = at[k] + r * row_stride(k);
         switch (o.access) {
-          case Access::Direct: in[k - 1] = src; break;
-          case Access::Splat: in[k - 1] = splat(k, src, n, scratch); break;
-          case Access::Strided: in[k - 1] = load(k, src, n, scratch); break;
+          case Access::Direct:
+            in[k - 1] = src;
+            break;
+          case Access::Splat:
+            in[k - 1] = splat(k, src, n, scratch);
+            break;
+          case Access::Strided:
+            in[k - 1] = load(k, src, n, scratch);
+            break;
           case Access::Transposed:
-            in[k - 1] = scratch->tile[k] +
-                        r * n * static_cast<std::int64_t>(itemsize(o.kernel_dtype));
+            in[k - 1] =
+                scratch->tile[k] + r * n * static_cast<std::int64_t>(itemsize(o.kernel_dtype));
             break;
         }
       }
@@ -191,8 +198,8 @@ class Walk {
     alignas(8) char element[8];
     std::memcpy(element, src, itemsize(o.dtype));
     cast(o.dtype, o.kernel_dtype, element, value, 1);
-    strided_copy(scratch->tile[k], static_cast<std::int64_t>(itemsize(o.kernel_dtype)), value, 0,
-                 n, itemsize(o.kernel_dtype));
+    strided_copy(scratch->tile[k], static_cast<std::int64_t>(itemsize(o.kernel_dtype)), value, 0, n,
+                 itemsize(o.kernel_dtype));
     scratch->splat_of[k] = src;
     scratch->splat_length[k] = n;
     return scratch->tile[k];
@@ -312,7 +319,8 @@ void block_transposed(Plan& plan, std::span<Operand> operands) {
   if (plan.inner_stride(0) != out_width) return;
   int dim = -1;
   for (int k = 1; k < plan.operands && dim < 0; ++k) {
-    const auto width = static_cast<std::int64_t>(itemsize(operands[static_cast<std::size_t>(k)].dtype));
+    const auto width =
+        static_cast<std::int64_t>(itemsize(operands[static_cast<std::size_t>(k)].dtype));
     if (plan.inner_stride(k) == 0 || plan.inner_stride(k) == width) continue;
     for (int d = 0; d < plan.ndim - 1; ++d) {
       if (plan.strides[k][d] == width && plan.shape[d] >= kBlockRows / 2) dim = d;
@@ -330,8 +338,8 @@ void block_transposed(Plan& plan, std::span<Operand> operands) {
   }
 }
 
-void walk(ElementwiseFn fn, std::span<const View* const> views, std::span<const DType> kernel_dtypes,
-          const double* params) {
+void walk(ElementwiseFn fn, std::span<const View* const> views,
+          std::span<const DType> kernel_dtypes, const double* params) {
   Plan plan = make_plan(views);
   if (plan.numel == 0) return;
   std::array<Operand, kMaxOperands> storage;

@@ -31,8 +31,7 @@ void logsumexp_kernel(const IrregularCall& call) {
 }
 
 void register_irregular(KernelTable& table) {
-#define BG_IRREGULAR(name, rule, doc) \
-  table.irregular[static_cast<int>(OpId::name)] = name##_kernel;
+#define BG_IRREGULAR(name, rule, doc) table.irregular[static_cast<int>(OpId::name)] = name##_kernel;
 #include "ops/ops.def"
 }
 

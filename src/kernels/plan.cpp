@@ -1,3 +1,4 @@
+// Dropping, ordering and merging of dimensions.
 #include "kernels/plan.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The reduction walker: splits by shape, combines in a fixed order.
 #include "kernels/reduce.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Planning and staging for reductions.
 #include "kernels/reduce_plan.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Softmax, log_softmax and logsumexp over an axis of any view.
 #include "kernels/rows.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Cumulative sum, product and maximum along an axis.
 #include "kernels/scan.h"
 
 #include <limits>

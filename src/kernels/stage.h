@@ -12,10 +12,18 @@ namespace baregrad::kernels {
 template <class F>
 void with_itemsize(std::size_t bytes, F&& f) {
   switch (bytes) {
-    case 1: f(std::integral_constant<std::size_t, 1>{}); break;
-    case 2: f(std::integral_constant<std::size_t, 2>{}); break;
-    case 4: f(std::integral_constant<std::size_t, 4>{}); break;
-    default: f(std::integral_constant<std::size_t, 8>{}); break;
+    case 1:
+      f(std::integral_constant<std::size_t, 1>{});
+      break;
+    case 2:
+      f(std::integral_constant<std::size_t, 2>{});
+      break;
+    case 4:
+      f(std::integral_constant<std::size_t, 4>{});
+      break;
+    default:
+      f(std::integral_constant<std::size_t, 8>{});
+      break;
   }
 }
 

@@ -8,8 +8,8 @@
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
-#include "ops/named.h"
 #include "ops/irregular.h"
+#include "ops/named.h"
 #include "ops/positions.h"
 
 namespace baregrad {

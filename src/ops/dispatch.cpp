@@ -1,3 +1,4 @@
+// The dispatch point: check, allocate, run.
 #include "ops/dispatch.h"
 
 #include <algorithm>

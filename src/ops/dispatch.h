@@ -37,8 +37,8 @@ void run_into(const OpCall& call, const Tensor& out);
 void run_update(const OpCall& call, const Tensor& out);
 
 // Shorthands for the usual numbers of inputs.
-inline Tensor run(OpId op, std::initializer_list<const Tensor*> inputs, const Attrs& attrs = kNoAttrs,
-                  const char* who = nullptr) {
+inline Tensor run(OpId op, std::initializer_list<const Tensor*> inputs,
+                  const Attrs& attrs = kNoAttrs, const char* who = nullptr) {
   return run({op, {inputs.begin(), inputs.size()}, attrs, who});
 }
 inline std::vector<Tensor> run_many(OpId op, std::initializer_list<const Tensor*> inputs,

@@ -23,7 +23,7 @@ Dims infer_broadcast(const OpCall& call);
 bool broadcast_shapes(const Dims& a, const Dims& b, Dims& out) noexcept;
 
 struct ReduceTypes {
-  DType input;   ///< what the input is taken as
+  DType input;  ///< what the input is taken as
   DType result;
 };
 ReduceTypes infer_reduce_types(const OpCall& call);

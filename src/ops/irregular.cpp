@@ -58,9 +58,7 @@ static_assert(rows_follow_ops_def(), "one row per BG_IRREGULAR of ops.def, in it
 
 }  // namespace
 
-const IrregularRow& irregular_row(OpId op) noexcept {
-  return kRows[static_cast<int>(op) - kFirst];
-}
+const IrregularRow& irregular_row(OpId op) noexcept { return kRows[static_cast<int>(op) - kFirst]; }
 
 std::vector<OutputSpec> infer_irregular(const OpCall& call) {
   return irregular_row(call.op).infer(call);

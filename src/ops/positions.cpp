@@ -1,3 +1,4 @@
+// Checking and normalising of positions.
 #include "ops/positions.h"
 
 #include <atomic>

@@ -1,10 +1,10 @@
 // Float16 and BFloat16: every bit pattern out, every rounding case in.
-#include "baregrad/half.h"
+#include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
+#include "baregrad/half.h"
 
 namespace baregrad {
 namespace {

@@ -1,12 +1,11 @@
 // Layout and the one door to views.
-#include "baregrad/layout.h"
-
-#include <gtest/gtest.h>
-
 #include <limits>
 #include <set>
 
+#include <gtest/gtest.h>
+
 #include "baregrad/error.h"
+#include "baregrad/layout.h"
 #include "baregrad/tensor.h"
 #include "core/checked.h"
 
@@ -19,9 +18,9 @@ TEST(CheckedNumel, MultipliesAndRefusesWrapAround) {
   EXPECT_EQ(checked_numel({2, 3, 4}, float32, "t"), 24);
   EXPECT_EQ(checked_numel({}, float32, "t"), 1);
   EXPECT_EQ(checked_numel({5, 0, 7}, float32, "t"), 0);
-  EXPECT_THROW(checked_numel({kHuge}, float32, "t"), ShapeError);       // bytes wrap
+  EXPECT_THROW(checked_numel({kHuge}, float32, "t"), ShapeError);  // bytes wrap
   EXPECT_EQ(checked_numel({kHuge}, int8, "t"), kHuge);
-  EXPECT_THROW(checked_numel({kHuge, 4}, int8, "t"), ShapeError);       // elements wrap
+  EXPECT_THROW(checked_numel({kHuge, 4}, int8, "t"), ShapeError);         // elements wrap
   EXPECT_THROW(checked_numel({0, kHuge, kHuge}, int8, "t"), ShapeError);  // strides would wrap
   EXPECT_THROW(checked_numel({kHuge, kHuge, 0}, int8, "t"), ShapeError);
   EXPECT_THROW(checked_numel({-1}, int8, "t"), ValueError);
@@ -101,7 +100,8 @@ TEST(Layout, SelfOverlapAgreesWithEnumeration) {
   EXPECT_TRUE((Layout{{2, 3}, {0, 1}, 0}).may_self_overlap());
 }
 
-// ---- view_of --------------------------------------------------------------------------------------
+// ---- view_of
+// --------------------------------------------------------------------------------------
 
 Ref<Storage> storage_of(std::int64_t floats) {
   return Storage::allocate(static_cast<std::size_t>(floats) * sizeof(float));
@@ -141,7 +141,8 @@ TEST(ViewOf, EmptyViewsReachNothing) {
   EXPECT_EQ(t.offset(), 0);
 }
 
-// ---- from_blob ------------------------------------------------------------------------------------
+// ---- from_blob
+// ------------------------------------------------------------------------------------
 
 TEST(FromBlob, WrapsWithoutACopyAndCallsTheDeleterOnce) {
   float data[6] = {1, 2, 3, 4, 5, 6};
@@ -184,7 +185,8 @@ TEST(FromBlob, RefusesNullAndAbsurdSizes) {
   EXPECT_THROW(Tensor::from_blob(&x, {2}, {1, 1}, float32), ShapeError);
 }
 
-// ---- Tensor ---------------------------------------------------------------------------------------
+// ---- Tensor
+// ---------------------------------------------------------------------------------------
 
 TEST(Tensor, HandlesShareElements) {
   const Tensor a = Tensor::of<float>({1, 2, 3});

@@ -1,13 +1,12 @@
 // Scalar: weak dtypes, range checks, storing and loading.
-#include "baregrad/scalar.h"
-
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstring>
 #include <limits>
 
+#include <gtest/gtest.h>
+
 #include "baregrad/error.h"
+#include "baregrad/scalar.h"
 
 namespace baregrad {
 namespace {

@@ -16,7 +16,7 @@ std::int64_t size_of(const Tensor& x, std::int64_t axis) {
 }
 
 /// Positions of x's number of axes, no longer than x but along `axis`; sometimes not even that.
-Tensor positions_along(Source& s, const Tensor& x, std::int64_t axis) {
+Tensor positions_along(Source& s, const Tensor& x, std::int64_t axis, Size many) {
   Dims shape(ndim_of(x), 1);
   std::int64_t product = 1;
   for (int i = 0; i < shape.size(); ++i) {
@@ -28,7 +28,7 @@ Tensor positions_along(Source& s, const Tensor& x, std::int64_t axis) {
     shape[i] = n;
   }
   if (s.chance(4) && shape.size() < kMaxDims) shape.insert(0, 1);
-  return s.indices(shape, size_of(x, axis));
+  return s.indices(shape, size_of(x, axis), many);
 }
 
 Tensor mask_for(Source& s, const Tensor& x, Size size) {
@@ -58,19 +58,19 @@ std::vector<Row> indexing_rows() {
        [](Source& s) -> Results {
          const Tensor x = s.tensor();
          const std::int64_t axis = s.axis(ndim_of(x));
-         return {take_along_axis(x, positions_along(s, x, axis), axis)};
+         return {take_along_axis(x, positions_along(s, x, axis, Size::Any), axis)};
        }},
       {"gather",
        [](Source& s) -> Results {
          const Tensor x = s.tensor();
          const std::int64_t axis = s.axis(ndim_of(x));
-         return {gather(x, axis, positions_along(s, x, axis))};
+         return {gather(x, axis, positions_along(s, x, axis, Size::Any))};
        }},
       {"scatter",
        [](Source& s) -> Results {
          const Tensor x = s.tensor();
          const std::int64_t axis = s.axis(ndim_of(x));
-         const Tensor positions = positions_along(s, x, axis);
+         const Tensor positions = positions_along(s, x, axis, Size::Bounded);
          const Operand source = s.operand(positions);
          return {scatter(x, axis, positions, source)};
        }},
@@ -78,7 +78,7 @@ std::vector<Row> indexing_rows() {
        [](Source& s) -> Results {
          const Tensor x = s.tensor();
          const std::int64_t axis = s.axis(ndim_of(x));
-         const Tensor positions = positions_along(s, x, axis);
+         const Tensor positions = positions_along(s, x, axis, Size::Bounded);
          return {scatter_add(x, axis, positions, s.partner(positions))};
        }},
       {"masked_fill",
@@ -110,7 +110,7 @@ std::vector<Row> indexing_rows() {
       {"index_put_",
        [](Source& s) -> Results {
          const Tensor x = s.target();
-         const std::vector<Index> indices = s.index_list(x);
+         const std::vector<Index> indices = s.index_list(x, Size::Bounded);
          const bool same = x.defined() && s.chance(60);
          const DTypeOption dtype = same ? DTypeOption(x.dtype()) : DTypeOption();
          const bool accumulate = s.flag();

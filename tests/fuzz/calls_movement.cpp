@@ -40,8 +40,9 @@ std::vector<Row> movement_rows() {
          std::int64_t length = x.defined() ? x.numel() : 2;
          if (axis && x.defined() && *axis >= -x.ndim() && *axis < x.ndim()) length = x.size(*axis);
          if (length > 4000) length = 3;
-         const Tensor counts = s.chance(90) ? s.indices(s.chance(85) ? Dims{length} : Dims{}, 5)
-                                            : s.tensor(Size::Bounded);
+         const Tensor counts =
+             s.chance(90) ? s.indices(s.chance(85) ? Dims{length} : Dims{}, 5, Size::Bounded)
+                          : s.tensor(Size::Bounded);
          return {repeat(x, counts, axis)};
        }},
       {"tile",

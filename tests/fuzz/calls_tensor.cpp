@@ -119,7 +119,8 @@ void add_reading(std::vector<Row>& rows) {
            x.to_vector<std::int32_t>();
            return {};
          }
-         // Between what is sound and what is refused untried lies what a machine may or may not have.
+         // Between what is sound and what is refused untried lies what a machine may or may not
+         // have.
          if (x.nbytes() > 100000 && x.nbytes() >> 46 == 0) return {};
          visit_dtype(x.dtype(), [&]<class T>(TypeTag<T>) {
            const auto values = x.to_vector<T>();
@@ -222,13 +223,13 @@ void add_methods(std::vector<Row>& rows) {
       {"Tensor::index_put(tensor)",
        [](Source& s) -> Results {
          const Tensor x = s.target();
-         const std::vector<Index> indices = s.index_list(x);
+         const std::vector<Index> indices = s.index_list(x, Size::Bounded);
          return {x.index_put(indices, s.partner(x))};
        }},
       {"Tensor::index_put(scalar)",
        [](Source& s) -> Results {
          const Tensor x = s.target();
-         const std::vector<Index> indices = s.index_list(x);
+         const std::vector<Index> indices = s.index_list(x, Size::Bounded);
          return {x.index_put(indices, s.scalar())};
        }},
       {"Tensor::copy_",

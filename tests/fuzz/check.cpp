@@ -1,3 +1,4 @@
+// What a returned tensor and a refusal must look like.
 #include "tests/fuzz/check.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Hostile arguments, drawn from a seed.
 #include "tests/fuzz/source.h"
 
 #include <algorithm>
@@ -427,12 +428,12 @@ Tensor Source::sibling(const Tensor& x, std::int64_t axis) {
   return note_tensor(strided(shape, type, Size::Any));
 }
 
-Tensor Source::indices(const Dims& shape, std::int64_t size) {
-  if (chance(6)) return tensor();
+Tensor Source::indices(const Dims& shape, std::int64_t size, Size many) {
+  if (chance(6)) return tensor(many);
   const DType type = chance(60)
                          ? DType::Int64
                          : one_of<DType>({int8, int16, int32, uint8, uint16, uint32, uint64});
-  const Tensor out = strided(shape, type, Size::Any);
+  const Tensor out = strided(shape, type, many);
   // The block's values are replaced: positions, most of them sound.
   Watched& block = watched_.back();
   const bool off = chance(12);
@@ -469,7 +470,7 @@ std::vector<Tensor> Source::tensors(Size size) {
   return out;
 }
 
-std::vector<Index> Source::index_list(const Tensor& x) {
+std::vector<Index> Source::index_list(const Tensor& x, Size many) {
   std::vector<Index> out;
   const int ndim = x.defined() ? x.ndim() : 2;
   // Index tensors of one shape broadcast; a few differ.
@@ -496,7 +497,7 @@ std::vector<Index> Source::index_list(const Tensor& x) {
       Dims shape = common;
       if (chance(15)) shape = Dims{1};
       if (chance(4)) shape = small_shape();
-      out.emplace_back(indices(shape, size));
+      out.emplace_back(indices(shape, size, many));
     } else if (kind < 98 && size <= kFewElements) {
       Dims shape{chance(92) ? size : size + 1};
       if (axis + 1 < ndim && chance(30) && x.defined() && x.shape()[axis + 1] <= 64) {

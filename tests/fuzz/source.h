@@ -83,13 +83,13 @@ class Source {
   /// A tensor of x's shape but, perhaps, along `axis`.
   Tensor sibling(const Tensor& x, std::int64_t axis);
   /// Positions on an axis of `size` elements.
-  Tensor indices(const Dims& shape, std::int64_t size);
+  Tensor indices(const Dims& shape, std::int64_t size, Size many = Size::Any);
   /// A partner or a number.
   Operand operand(const Tensor& x, Size size = Size::Any);
   std::optional<Operand> maybe_operand(const Tensor& x);
   std::vector<Tensor> tensors(Size size = Size::Any);
   /// What stands between the brackets of x[...].
-  std::vector<Index> index_list(const Tensor& x);
+  std::vector<Index> index_list(const Tensor& x, Size many = Size::Any);
   /// A shape of small sizes and few elements.
   Dims small_shape();
 

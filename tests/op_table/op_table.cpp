@@ -1,3 +1,4 @@
+// The rows put together, and random inputs for them.
 #include "tests/op_table/op_table.h"
 
 #include <algorithm>
@@ -6,8 +7,9 @@
 namespace baregrad::op_table {
 
 const std::vector<DType>& all_dtypes() {
-  static const std::vector<DType> list = {bool_,  int8,   int16,   int32,    int64,   uint8,  uint16,
-                                          uint32, uint64, float16, bfloat16, float32, float64};
+  static const std::vector<DType> list = {bool_,    int8,    int16,  int32,  int64,
+                                          uint8,    uint16,  uint32, uint64, float16,
+                                          bfloat16, float32, float64};
   return list;
 }
 const std::vector<DType>& numeric_dtypes() {
@@ -54,7 +56,8 @@ Tensor sample_indices(Rng& rng, const Dims& shape, std::int64_t low, std::int64_
 const std::vector<OpRow>& rows() {
   static const std::vector<OpRow> all = [] {
     std::vector<OpRow> out;
-    for (auto part : {unary_rows(), binary_rows(), reduction_rows(), view_rows(), irregular_rows()}) {
+    for (auto part :
+         {unary_rows(), binary_rows(), reduction_rows(), view_rows(), irregular_rows()}) {
       for (OpRow& row : part) out.push_back(std::move(row));
     }
     std::stable_sort(out.begin(), out.end(),

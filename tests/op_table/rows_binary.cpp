@@ -30,7 +30,9 @@ template <class F, class I>
 OpRow exact(OpId op, BinaryFn fn, BinaryInto into, const std::vector<DType>& dtypes, F f, I i) {
   OpRow row = base(op, fn, into, dtypes);
   row.truth = binary_truth(f);
-  row.truth.integer = [i](const Int128* x, int bits, bool sign) { return i(x[0], x[1], bits, sign); };
+  row.truth.integer = [i](const Int128* x, int bits, bool sign) {
+    return i(x[0], x[1], bits, sign);
+  };
   row.exact = true;
   return row;
 }
@@ -38,7 +40,8 @@ OpRow exact(OpId op, BinaryFn fn, BinaryInto into, const std::vector<DType>& dty
 /// For bitwise ops: there is no float truth to speak of.
 template <class I>
 OpRow bits(OpId op, BinaryFn fn, BinaryInto into, const std::vector<DType>& dtypes, I i) {
-  return exact(op, fn, into, dtypes, [](auto x, auto) { return x; }, i);
+  return exact(
+      op, fn, into, dtypes, [](auto x, auto) { return x; }, i);
 }
 
 template <class F>
@@ -51,8 +54,9 @@ OpRow close(OpId op, BinaryFn fn, BinaryInto into, F f, int ulp) {
 
 template <class F>
 OpRow compare(OpId op, BinaryFn fn, F f) {
-  return exact(op, fn, nullptr, all_dtypes(), [f](auto x, auto y) { return decltype(x)(f(x, y)); },
-               [f](Int128 x, Int128 y, int, bool) { return Int128(f(x, y)); });
+  return exact(
+      op, fn, nullptr, all_dtypes(), [f](auto x, auto y) { return decltype(x)(f(x, y)); },
+      [f](Int128 x, Int128 y, int, bool) { return Int128(f(x, y)); });
 }
 
 // Python's // and %: the quotient is floored, the remainder has the divisor's sign.
@@ -130,23 +134,30 @@ std::vector<OpRow> binary_rows() {
   ints_bool.insert(ints_bool.begin(), bool_);
   std::vector<OpRow> r;
 #define ROW(name) OpId::name, name, name##_
-  r.push_back(exact(ROW(add), all, [](auto x, auto y) { return x + y; },
-                    [](Int128 x, Int128 y, int width, bool) { return width == 1 ? x | y : x + y; }));
-  r.push_back(exact(ROW(subtract), num, [](auto x, auto y) { return x - y; },
-                    [](Int128 x, Int128 y, int, bool) { return x - y; }));
-  r.push_back(exact(ROW(multiply), all, [](auto x, auto y) { return x * y; },
-                    [](Int128 x, Int128 y, int, bool) { return times(x, y); }));
-  r.push_back(close(ROW(divide), [](auto x, auto y) { return x / y; }, 0));
-  r.push_back(with_second(exact(ROW(floor_divide), num,
-                                [](auto x, auto y) { return python_floor_div(x, y); },
-                                [](Int128 x, Int128 y, int, bool) { return floor_div(x, y); }),
-                          [](Tensor& t) { replace(t, [](const Scalar& s) { return s.to_bool(); }); }));
-  r.push_back(with_second(
-      exact(ROW(remainder), num, [](auto x, auto y) { return python_mod(x, y); },
-            [](Int128 x, Int128 y, int, bool) { return x - floor_div(x, y) * y; }),
-      [](Tensor& t) { replace(t, [](const Scalar& s) { return s.to_bool(); }); }));
+  r.push_back(exact(
+      ROW(add), all, [](auto x, auto y) { return x + y; },
+      [](Int128 x, Int128 y, int width, bool) { return width == 1 ? x | y : x + y; }));
+  r.push_back(exact(
+      ROW(subtract), num, [](auto x, auto y) { return x - y; },
+      [](Int128 x, Int128 y, int, bool) { return x - y; }));
+  r.push_back(exact(
+      ROW(multiply), all, [](auto x, auto y) { return x * y; },
+      [](Int128 x, Int128 y, int, bool) { return times(x, y); }));
+  r.push_back(close(
+      ROW(divide), [](auto x, auto y) { return x / y; }, 0));
+  r.push_back(
+      with_second(exact(
+                      ROW(floor_divide), num, [](auto x, auto y) { return python_floor_div(x, y); },
+                      [](Int128 x, Int128 y, int, bool) { return floor_div(x, y); }),
+                  [](Tensor& t) { replace(t, [](const Scalar& s) { return s.to_bool(); }); }));
+  r.push_back(
+      with_second(exact(
+                      ROW(remainder), num, [](auto x, auto y) { return python_mod(x, y); },
+                      [](Int128 x, Int128 y, int, bool) { return x - floor_div(x, y) * y; }),
+                  [](Tensor& t) { replace(t, [](const Scalar& s) { return s.to_bool(); }); }));
   {
-    OpRow row = with_second(close(ROW(pow), [](auto x, auto y) { return std::pow(x, y); }, 2),
+    OpRow row = with_second(close(
+                                ROW(pow), [](auto x, auto y) { return std::pow(x, y); }, 2),
                             [](Tensor& t) {
                               replace(t, [&](const Scalar& s) {
                                 return !is_signed_int(t.dtype()) || s.to_int64() >= 0;
@@ -156,39 +167,50 @@ std::vector<OpRow> binary_rows() {
     row.truth.integer = [](const Int128* x, int width, bool) { return power(x[0], x[1], width); };
     r.push_back(row);
   }
-  r.push_back(exact(ROW(maximum), all,
-                    [](auto x, auto y) { return any_nan(x, y) ? decltype(x)(NAN) : x > y ? x : y; },
-                    [](Int128 x, Int128 y, int, bool) { return x > y ? x : y; }));
-  r.push_back(exact(ROW(minimum), all,
-                    [](auto x, auto y) { return any_nan(x, y) ? decltype(x)(NAN) : x < y ? x : y; },
-                    [](Int128 x, Int128 y, int, bool) { return x < y ? x : y; }));
-  r.push_back(close(ROW(atan2), [](auto x, auto y) { return std::atan2(x, y); }, 4));
-  r.push_back(close(ROW(hypot), [](auto x, auto y) { return std::hypot(x, y); }, 2));
-  r.push_back(close(ROW(copysign), [](auto x, auto y) { return std::copysign(x, y); }, 0));
-  r.push_back(close(ROW(logaddexp), [](auto x, auto y) { return log_add_exp(x, y); }, 4));
+  r.push_back(exact(
+      ROW(maximum), all,
+      [](auto x, auto y) { return any_nan(x, y) ? decltype(x)(NAN)
+                                  : x > y       ? x
+                                                : y; },
+      [](Int128 x, Int128 y, int, bool) { return x > y ? x : y; }));
+  r.push_back(exact(
+      ROW(minimum), all,
+      [](auto x, auto y) { return any_nan(x, y) ? decltype(x)(NAN)
+                                  : x < y       ? x
+                                                : y; },
+      [](Int128 x, Int128 y, int, bool) { return x < y ? x : y; }));
+  r.push_back(close(
+      ROW(atan2), [](auto x, auto y) { return std::atan2(x, y); }, 4));
+  r.push_back(close(
+      ROW(hypot), [](auto x, auto y) { return std::hypot(x, y); }, 2));
+  r.push_back(close(
+      ROW(copysign), [](auto x, auto y) { return std::copysign(x, y); }, 0));
+  r.push_back(close(
+      ROW(logaddexp), [](auto x, auto y) { return log_add_exp(x, y); }, 4));
   r.back().scale = [](const double* x) { return std::fmax(std::fabs(x[0]), std::fabs(x[1])) + 1; };
   {
-    OpRow row = close(ROW(nextafter), [](auto x, auto y) { return std::nextafter(x, y); }, 0);
+    OpRow row = close(
+        ROW(nextafter), [](auto x, auto y) { return std::nextafter(x, y); }, 0);
     row.dtypes = {bool_,  int8,   int16,  int32,   int64,  uint8,
                   uint16, uint32, uint64, float32, float64};
     row.exact = true;
     r.push_back(row);
   }
-  r.push_back(bits(ROW(bitwise_and), ints_bool,
-                   [](Int128 x, Int128 y, int, bool) { return x & y; }));
-  r.push_back(bits(ROW(bitwise_or), ints_bool,
-                   [](Int128 x, Int128 y, int, bool) { return x | y; }));
-  r.push_back(bits(ROW(bitwise_xor), ints_bool,
-                   [](Int128 x, Int128 y, int, bool) { return x ^ y; }));
-  r.push_back(bits(ROW(bitwise_left_shift), integer_dtypes(),
-                   [](Int128 x, Int128 y, int width, bool) {
-                     return y < 0 || y >= width ? Int128(0) : times(x, Int128(1) << static_cast<int>(y));
-                   }));
-  r.push_back(bits(ROW(bitwise_right_shift), integer_dtypes(),
-                   [](Int128 x, Int128 y, int width, bool) {
-                     if (y < 0 || y >= width) return x < 0 ? Int128(-1) : Int128(0);
-                     return x >> static_cast<int>(y);
-                   }));
+  r.push_back(
+      bits(ROW(bitwise_and), ints_bool, [](Int128 x, Int128 y, int, bool) { return x & y; }));
+  r.push_back(
+      bits(ROW(bitwise_or), ints_bool, [](Int128 x, Int128 y, int, bool) { return x | y; }));
+  r.push_back(
+      bits(ROW(bitwise_xor), ints_bool, [](Int128 x, Int128 y, int, bool) { return x ^ y; }));
+  r.push_back(
+      bits(ROW(bitwise_left_shift), integer_dtypes(), [](Int128 x, Int128 y, int width, bool) {
+        return y < 0 || y >= width ? Int128(0) : times(x, Int128(1) << static_cast<int>(y));
+      }));
+  r.push_back(
+      bits(ROW(bitwise_right_shift), integer_dtypes(), [](Int128 x, Int128 y, int width, bool) {
+        if (y < 0 || y >= width) return x < 0 ? Int128(-1) : Int128(0);
+        return x >> static_cast<int>(y);
+      }));
 #undef ROW
   r.push_back(compare(OpId::equal, equal, [](auto x, auto y) { return x == y; }));
   r.push_back(compare(OpId::not_equal, not_equal, [](auto x, auto y) { return x != y; }));
@@ -196,12 +218,12 @@ std::vector<OpRow> binary_rows() {
   r.push_back(compare(OpId::less_equal, less_equal, [](auto x, auto y) { return x <= y; }));
   r.push_back(compare(OpId::greater, greater, [](auto x, auto y) { return x > y; }));
   r.push_back(compare(OpId::greater_equal, greater_equal, [](auto x, auto y) { return x >= y; }));
-  r.push_back(compare(OpId::logical_and, logical_and,
-                      [](auto x, auto y) { return x != 0 && y != 0; }));
-  r.push_back(compare(OpId::logical_or, logical_or,
-                      [](auto x, auto y) { return x != 0 || y != 0; }));
-  r.push_back(compare(OpId::logical_xor, logical_xor,
-                      [](auto x, auto y) { return (x != 0) != (y != 0); }));
+  r.push_back(
+      compare(OpId::logical_and, logical_and, [](auto x, auto y) { return x != 0 && y != 0; }));
+  r.push_back(
+      compare(OpId::logical_or, logical_or, [](auto x, auto y) { return x != 0 || y != 0; }));
+  r.push_back(
+      compare(OpId::logical_xor, logical_xor, [](auto x, auto y) { return (x != 0) != (y != 0); }));
 
   const auto three = [](Rng& rng, DType dtype, const Dims& shape) {
     return Inputs{sample(rng, dtype, shape), sample(rng, dtype, shape), sample(rng, dtype, shape)};

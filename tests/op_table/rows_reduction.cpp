@@ -10,8 +10,7 @@ namespace baregrad::op_table {
 
 namespace {
 
-OpRow base(OpId op, const std::vector<DType>& dtypes,
-           std::function<Tensor(const Tensor&)> call) {
+OpRow base(OpId op, const std::vector<DType>& dtypes, std::function<Tensor(const Tensor&)> call) {
   OpRow row;
   row.op = op;
   row.call = [call](const Inputs& in) { return std::vector<Tensor>{call(in[0])}; };
@@ -58,14 +57,18 @@ std::vector<OpRow> reduction_rows() {
     row.line_integer = std::move(i);
     r.push_back(std::move(row));
   };
-  add(OpId::sum, [](const Tensor& x) { return sum(x); },
-      [](const Floats& x) { return x.empty() ? 0 : mean_of(x) * static_cast<long double>(x.size()); },
+  add(
+      OpId::sum, [](const Tensor& x) { return sum(x); },
+      [](const Floats& x) {
+        return x.empty() ? 0 : mean_of(x) * static_cast<long double>(x.size());
+      },
       [](const Ints& x) {
         Int128 s = 0;
         for (const Int128 v : x) s += v;
         return s;
       });
-  add(OpId::prod, [](const Tensor& x) { return prod(x); },
+  add(
+      OpId::prod, [](const Tensor& x) { return prod(x); },
       [](const Floats& x) {
         long double p = 1;
         for (const long double v : x) p *= v;
@@ -77,35 +80,44 @@ std::vector<OpRow> reduction_rows() {
         for (const Int128 v : x) p = times(p, v) & mask;
         return p;
       });
-  add(OpId::amax, [](const Tensor& x) { return amax(x); },
+  add(
+      OpId::amax, [](const Tensor& x) { return amax(x); },
       [](const Floats& x) { return best_of(x, std::greater<>{}); },
       [](const Ints& x) { return *std::max_element(x.begin(), x.end()); });
-  add(OpId::amin, [](const Tensor& x) { return amin(x); },
+  add(
+      OpId::amin, [](const Tensor& x) { return amin(x); },
       [](const Floats& x) { return best_of(x, std::less<>{}); },
       [](const Ints& x) { return *std::min_element(x.begin(), x.end()); });
   const auto set = [](auto v) { return v != 0; };
-  add(OpId::any, [](const Tensor& x) { return any(x); },
+  add(
+      OpId::any, [](const Tensor& x) { return any(x); },
       [set](const Floats& x) { return std::any_of(x.begin(), x.end(), set) ? 1.0L : 0.0L; },
       [set](const Ints& x) { return Int128(std::any_of(x.begin(), x.end(), set)); });
-  add(OpId::all, [](const Tensor& x) { return baregrad::all(x); },
+  add(
+      OpId::all, [](const Tensor& x) { return baregrad::all(x); },
       [set](const Floats& x) { return std::all_of(x.begin(), x.end(), set) ? 1.0L : 0.0L; },
       [set](const Ints& x) { return Int128(std::all_of(x.begin(), x.end(), set)); });
-  add(OpId::count_nonzero, [](const Tensor& x) { return count_nonzero(x); },
+  add(
+      OpId::count_nonzero, [](const Tensor& x) { return count_nonzero(x); },
       [set](const Floats& x) {
         return static_cast<long double>(std::count_if(x.begin(), x.end(), set));
       },
       [set](const Ints& x) { return Int128(std::count_if(x.begin(), x.end(), set)); });
   // These take integers as float32: the float truth serves for all dtypes.
-  add(OpId::sum_squares, [](const Tensor& x) { return sum_squares(x); },
+  add(
+      OpId::sum_squares, [](const Tensor& x) { return sum_squares(x); },
       [](const Floats& x) {
         long double s = 0;
         for (const long double v : x) s += v * v;
         return s;
       },
       nullptr);
-  add(OpId::mean, [](const Tensor& x) { return mean(x); }, mean_of, nullptr);
-  add(OpId::var, [](const Tensor& x) { return var(x); }, var_of, nullptr);
-  add(OpId::std, [](const Tensor& x) { return baregrad::std(x); },
+  add(
+      OpId::mean, [](const Tensor& x) { return mean(x); }, mean_of, nullptr);
+  add(
+      OpId::var, [](const Tensor& x) { return var(x); }, var_of, nullptr);
+  add(
+      OpId::std, [](const Tensor& x) { return baregrad::std(x); },
       [](const Floats& x) { return std::sqrt(var_of(x)); }, nullptr);
   const auto position = [](const auto& x, auto better) {
     std::size_t best = 0;
@@ -115,10 +127,14 @@ std::vector<OpRow> reduction_rows() {
     }
     return best;
   };
-  add(OpId::argmax, [](const Tensor& x) { return argmax(x); },
-      [position](const Floats& x) { return static_cast<long double>(position(x, std::greater<>{})); },
+  add(
+      OpId::argmax, [](const Tensor& x) { return argmax(x); },
+      [position](const Floats& x) {
+        return static_cast<long double>(position(x, std::greater<>{}));
+      },
       [position](const Ints& x) { return Int128(position(x, std::greater<>{})); });
-  add(OpId::argmin, [](const Tensor& x) { return argmin(x); },
+  add(
+      OpId::argmin, [](const Tensor& x) { return argmin(x); },
       [position](const Floats& x) { return static_cast<long double>(position(x, std::less<>{})); },
       [position](const Ints& x) { return Int128(position(x, std::less<>{})); });
   return r;

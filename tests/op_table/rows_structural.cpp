@@ -45,10 +45,11 @@ std::vector<OpRow> view_rows() {
   const auto& all = all_dtypes();
   std::vector<OpRow> r;
   r.push_back(one(OpId::alias, all, [](const Inputs& in) { return alias(in[0]); }));
-  r.push_back(one(OpId::as_strided, all, [](const Inputs& in) {
-    return as_strided(in[0], {1}, {1}, in[0].offset());
-  }));
-  r.back().inputs = [](Rng& rng, DType dtype, const Dims&) { return Inputs{sample(rng, dtype, {3, 4})}; };
+  r.push_back(one(OpId::as_strided, all,
+                  [](const Inputs& in) { return as_strided(in[0], {1}, {1}, in[0].offset()); }));
+  r.back().inputs = [](Rng& rng, DType dtype, const Dims&) {
+    return Inputs{sample(rng, dtype, {3, 4})};
+  };
   r.push_back(one(OpId::slice, all, [](const Inputs& in) {
     return in[0].ndim() == 0 ? in[0] : slice(in[0], -1, {{}, {}, -2});
   }));
@@ -57,21 +58,23 @@ std::vector<OpRow> view_rows() {
     for (int i = in[0].ndim() - 1; i >= 0; --i) order.push_back(i);
     return permute_dims(in[0], order);
   }));
-  r.push_back(one(OpId::reshape_view, all, [](const Inputs& in) { return reshape(in[0], {in[0].numel()}); }));
+  r.push_back(one(OpId::reshape_view, all,
+                  [](const Inputs& in) { return reshape(in[0], {in[0].numel()}); }));
   r.push_back(one(OpId::expand, all, [](const Inputs& in) {
     Dims shape = in[0].shape();
     shape.insert(0, 2);
     return expand(in[0], shape);
   }));
   r.push_back(one(OpId::squeeze, all, [](const Inputs& in) { return squeeze(in[0]); }));
-  r.push_back(one(OpId::expand_dims, all, [](const Inputs& in) { return expand_dims(in[0], {0, -1}); }));
+  r.push_back(one(OpId::expand_dims, all, [](const Inputs& in) {
+    return expand_dims(in[0], {0, -1});
+  }));
   r.push_back(one(OpId::flip, all, [](const Inputs& in) { return flip(in[0]); }));
   r.push_back(one(OpId::unfold, all, [](const Inputs& in) {
     return in[0].ndim() == 0 ? in[0] : unfold(in[0], -1, last(in[0].shape()) > 1 ? 2 : 0, 1);
   }));
-  r.push_back(one(OpId::diagonal, all, [](const Inputs& in) {
-    return in[0].ndim() < 2 ? in[0] : diagonal(in[0], 1);
-  }));
+  r.push_back(one(OpId::diagonal, all,
+                  [](const Inputs& in) { return in[0].ndim() < 2 ? in[0] : diagonal(in[0], 1); }));
   return r;
 }
 
@@ -116,26 +119,30 @@ std::vector<OpRow> irregular_rows() {
   r.back().inputs = [](Rng& rng, DType dtype, const Dims& shape) {
     return Inputs{sample(rng, dtype, shape, 0, 1)};
   };
-  r.push_back(one(OpId::cumulative_sum, all, [](const Inputs& in) { return cumulative_sum(in[0], -1); }));
-  r.push_back(one(OpId::cumulative_prod, all, [](const Inputs& in) { return cumulative_prod(in[0], -1); }));
-  r.push_back(one(OpId::cumulative_max, all, [](const Inputs& in) { return cumulative_max(in[0], 0); }));
+  r.push_back(
+      one(OpId::cumulative_sum, all, [](const Inputs& in) { return cumulative_sum(in[0], -1); }));
+  r.push_back(
+      one(OpId::cumulative_prod, all, [](const Inputs& in) { return cumulative_prod(in[0], -1); }));
+  r.push_back(
+      one(OpId::cumulative_max, all, [](const Inputs& in) { return cumulative_max(in[0], 0); }));
   r.push_back(one(OpId::softmax, all, [](const Inputs& in) { return softmax(in[0], 0); }));
   r.push_back(one(OpId::log_softmax, all, [](const Inputs& in) { return log_softmax(in[0]); }));
   r.push_back(one(OpId::logsumexp, all, [](const Inputs& in) { return logsumexp(in[0]); }));
-  r.push_back(with(one(OpId::concat, all,
-                       [](const Inputs& in) {
-                         return concat({in[0], in[1]}, in[0].ndim() == 0
-                                                           ? std::optional<std::int64_t>{}
-                                                           : std::optional<std::int64_t>{0});
-                       }),
-                   [](Rng& rng, DType dtype, const Dims& shape) { return sample(rng, dtype, shape); }));
+  r.push_back(
+      with(one(OpId::concat, all,
+               [](const Inputs& in) {
+                 return concat({in[0], in[1]}, in[0].ndim() == 0 ? std::optional<std::int64_t>{}
+                                                                 : std::optional<std::int64_t>{0});
+               }),
+           [](Rng& rng, DType dtype, const Dims& shape) { return sample(rng, dtype, shape); }));
   r.push_back(one(OpId::roll, all, [](const Inputs& in) { return roll(in[0], {2}); }));
   r.push_back(one(OpId::pad, all, [](const Inputs& in) {
     return pad(in[0], std::vector<std::int64_t>(static_cast<std::size_t>(in[0].ndim()) * 2, 1));
   }));
   r.push_back(with(one(OpId::take, all,
                        [](const Inputs& in) {
-                         return in[0].numel() == 0 || in[0].ndim() == 0 ? in[0] : take(in[0], in[1], 0);
+                         return in[0].numel() == 0 || in[0].ndim() == 0 ? in[0]
+                                                                        : take(in[0], in[1], 0);
                        }),
                    [](Rng& rng, DType, const Dims& shape) {
                      const std::int64_t n = std::max<std::int64_t>(first(shape), 1);
@@ -145,9 +152,10 @@ std::vector<OpRow> irregular_rows() {
     const std::int64_t n = std::max<std::int64_t>(last(shape), 1);
     return sample_indices(rng, shape, -n, n);
   };
-  r.push_back(with(one(OpId::gather, all,
-                       [](const Inputs& in) { return in[0].ndim() == 0 ? in[0] : gather(in[0], -1, in[1]); }),
-                   index_like));
+  r.push_back(with(
+      one(OpId::gather, all,
+          [](const Inputs& in) { return in[0].ndim() == 0 ? in[0] : gather(in[0], -1, in[1]); }),
+      index_like));
   r.push_back(with(one(OpId::scatter, all,
                        [](const Inputs& in) {
                          return in[0].ndim() == 0 ? in[0] : scatter(in[0], -1, in[1], in[0]);
@@ -158,8 +166,9 @@ std::vector<OpRow> irregular_rows() {
                          return in[0].ndim() == 0 ? in[0] : scatter_add(in[0], -1, in[1], in[0]);
                        }),
                    index_like));
-  r.push_back(with(one(OpId::masked_select, all, [](const Inputs& in) { return masked_select(in[0], in[1]); }),
-                   [](Rng& rng, DType, const Dims& shape) { return sample(rng, bool_, shape); }));
+  r.push_back(with(
+      one(OpId::masked_select, all, [](const Inputs& in) { return masked_select(in[0], in[1]); }),
+      [](Rng& rng, DType, const Dims& shape) { return sample(rng, bool_, shape); }));
   r.push_back(many(OpId::nonzero, all, [](const Inputs& in) {
     return in[0].ndim() == 0 ? std::vector<Tensor>{in[0]} : nonzero(in[0]);
   }));
@@ -188,9 +197,12 @@ std::vector<OpRow> irregular_rows() {
     const auto [values, indices] = topk(in[0], std::min<std::int64_t>(2, last(in[0].shape())), -1);
     return std::vector<Tensor>{values, indices};
   }));
-  r.push_back(with(one(OpId::searchsorted, all,
-                       [](const Inputs& in) { return searchsorted(sort(reshape(in[0], {-1})), in[1]); }),
-                   [](Rng& rng, DType dtype, const Dims&) { return sample(rng, dtype, {4, 3}); }));
+  r.push_back(
+      with(one(OpId::searchsorted, all,
+               [](const Inputs& in) { return searchsorted(sort(reshape(in[0], {-1})), in[1]); }),
+           [](Rng& rng, DType dtype, const Dims&) {
+             return sample(rng, dtype, {4, 3});
+           }));
   r.push_back(many(OpId::unique, all, [](const Inputs& in) {
     const UniqueAll u = unique_all(in[0]);
     return std::vector<Tensor>{u.values, u.indices, u.inverse, u.counts};

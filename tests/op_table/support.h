@@ -1,11 +1,11 @@
 // What the runners share: layouts, comparison, ISA switching, case names.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstring>
 #include <memory>
+
+#include <gtest/gtest.h>
 
 #include "kernels/table.h"
 #include "tests/op_table/op_table.h"
@@ -53,7 +53,8 @@ inline std::vector<char> bytes_of(const Tensor& t) {
   return out;
 }
 
-/// Same shape, dtype and bits; a NaN equals any NaN. With `relative`, floats may differ by that much.
+/// Same shape, dtype and bits; a NaN equals any NaN. With `relative`, floats may differ by that
+/// much.
 inline void expect_same(const Tensor& got, const Tensor& want, const std::string& what,
                         double relative = 0.0) {
   ASSERT_EQ(got.dtype(), want.dtype()) << what;
@@ -102,8 +103,10 @@ inline Tensor relaid(const Tensor& t, LayoutKind kind) {
       for (int i = t.ndim() - 1; i >= 0; --i) order.push_back(i);
       return permute_dims(clone(permute_dims(t, order)), order);
     }
-    case LayoutKind::Reversed: return flip(clone(flip(t)));
-    case LayoutKind::Offset: break;
+    case LayoutKind::Reversed:
+      return flip(clone(flip(t)));
+    case LayoutKind::Offset:
+      break;
   }
   Tensor flat = empty({t.numel() + 3}, t.dtype());
   Tensor view = reshape(narrow(flat, 0, 3, t.numel()), t.shape());

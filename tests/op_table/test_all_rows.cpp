@@ -1,9 +1,8 @@
 // Every row: layout, thread count, ISA and failing memory change nothing; no op is without a row.
-#include "tests/op_table/support.h"
-
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
+#include "tests/op_table/support.h"
 
 namespace baregrad::op_table {
 namespace {
@@ -73,7 +72,8 @@ TEST_P(Rows, SameResultFromEveryLayout) {
   const auto& [row, dtype] = GetParam();
   for_each_isa([&] {
     Rng rng(21);
-    for (const Dims& shape : {Dims{}, Dims{37}, Dims{6, 70}, Dims{70, 6}, Dims{3, 4, 5}, Dims{0, 3}}) {
+    for (const Dims& shape :
+         {Dims{}, Dims{37}, Dims{6, 70}, Dims{70, 6}, Dims{3, 4, 5}, Dims{0, 3}}) {
       const Inputs in = row->inputs(rng, dtype, shape);
       if (in[0].numel() == 0 && refuses_empty(*row)) {
         EXPECT_THROW(row->call(in), ValueError);

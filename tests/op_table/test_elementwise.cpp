@@ -1,10 +1,9 @@
 // Elementwise rows against their truth: every dtype, every ISA, every tail, edge values, in place.
-#include "tests/op_table/support.h"
-
 #include <cmath>
 #include <limits>
 
 #include "core/visit.h"
+#include "tests/op_table/support.h"
 
 namespace baregrad::op_table {
 namespace {
@@ -172,7 +171,8 @@ TEST_P(Elementwise, MatchesTheTruth) {
   const auto& [row, dtype] = GetParam();
   for_each_isa([&] {
     Rng rng(11);
-    for (const Dims& shape : {Dims{}, Dims{0}, Dims{257}, Dims{4, 5, 6}, Dims{2, 0, 3}, Dims{3000}}) {
+    for (const Dims& shape :
+         {Dims{}, Dims{0}, Dims{257}, Dims{4, 5, 6}, Dims{2, 0, 3}, Dims{3000}}) {
       run_and_check(*row, row->inputs(rng, dtype, shape));
       if (HasFatalFailure()) return;
     }
@@ -193,9 +193,10 @@ TEST_P(Elementwise, EveryTail) {
 template <class T>
 std::vector<double> float_edges() {
   using L = std::numeric_limits<std::conditional_t<kIsHalf<T>, float, T>>;
-  std::vector<double> v = {0.0,  -0.0, 1.0, -1.0, 0.5, -0.5, 1.5,      2.5,      -2.5,   3.0,
-                           -3.0, 7.0,  20.0, 88.0, -88.0, 100.0, -104.0, 1000.0,  -1000.0, 65504.0,
-                           1e-3, -1e-3, INFINITY, -INFINITY, NAN};
+  std::vector<double> v = {0.0,   -0.0,     1.0,       -1.0,   0.5,     -0.5,    1.5,
+                           2.5,   -2.5,     3.0,       -3.0,   7.0,     20.0,    88.0,
+                           -88.0, 100.0,    -104.0,    1000.0, -1000.0, 65504.0, 1e-3,
+                           -1e-3, INFINITY, -INFINITY, NAN};
   if constexpr (!kIsHalf<T>) {
     for (const double x : {L::denorm_min() * 1.0, L::denorm_min() * 3.0, L::min() * 1.0,
                            L::max() * 1.0, 1e-30, 1e30}) {
@@ -223,8 +224,8 @@ Inputs edge_inputs(const OpRow& row, DType dtype) {
     } else if constexpr (std::is_integral_v<T>) {
       using L = std::numeric_limits<T>;
       for (const T v : {T(0), T(1), T(2), T(3), T(7), T(8), T(sizeof(T) * 8 - 1), T(sizeof(T) * 8),
-                        T(sizeof(T) * 8 + 1), T(-1), T(-2), T(-7), L::max(), T(L::max() - 1), L::min(),
-                        T(L::min() + 1)}) {
+                        T(sizeof(T) * 8 + 1), T(-1), T(-2), T(-7), L::max(), T(L::max() - 1),
+                        L::min(), T(L::min() + 1)}) {
         push(v);
       }
     } else {
@@ -281,9 +282,9 @@ TEST_P(InPlace, EqualsOutOfPlace) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Rows, Elementwise, ::testing::ValuesIn(cases([](const OpRow& r) { return r.elementwise; })),
-    case_name);
+INSTANTIATE_TEST_SUITE_P(Rows, Elementwise,
+                         ::testing::ValuesIn(cases([](const OpRow& r) { return r.elementwise; })),
+                         case_name);
 
 /// Vector code may take another road when one lane needs it; the other lanes must not notice.
 class Lanes : public ::testing::TestWithParam<Case> {};

@@ -1,9 +1,8 @@
 // Reduction rows against their truth: every dtype, every subset of axes, every ISA, every tail.
-#include "tests/op_table/support.h"
-
 #include <cmath>
 
 #include "baregrad/error.h"
+#include "tests/op_table/support.h"
 
 namespace baregrad::op_table {
 namespace {
@@ -12,17 +11,28 @@ using Line = std::vector<std::int64_t>;  // positions in the row-major input
 
 Tensor call_axes(OpId op, const Tensor& x, const Axes& axes, bool keepdims) {
   switch (op) {
-    case OpId::sum: return sum(x, axes, keepdims);
-    case OpId::prod: return prod(x, axes, keepdims);
-    case OpId::amax: return amax(x, axes, keepdims);
-    case OpId::amin: return amin(x, axes, keepdims);
-    case OpId::any: return any(x, axes, keepdims);
-    case OpId::all: return all(x, axes, keepdims);
-    case OpId::count_nonzero: return count_nonzero(x, axes, keepdims);
-    case OpId::sum_squares: return sum_squares(x, axes, keepdims);
-    case OpId::mean: return mean(x, axes, keepdims);
-    case OpId::var: return var(x, axes, 0.0, keepdims);
-    default: return baregrad::std(x, axes, 0.0, keepdims);
+    case OpId::sum:
+      return sum(x, axes, keepdims);
+    case OpId::prod:
+      return prod(x, axes, keepdims);
+    case OpId::amax:
+      return amax(x, axes, keepdims);
+    case OpId::amin:
+      return amin(x, axes, keepdims);
+    case OpId::any:
+      return any(x, axes, keepdims);
+    case OpId::all:
+      return all(x, axes, keepdims);
+    case OpId::count_nonzero:
+      return count_nonzero(x, axes, keepdims);
+    case OpId::sum_squares:
+      return sum_squares(x, axes, keepdims);
+    case OpId::mean:
+      return mean(x, axes, keepdims);
+    case OpId::var:
+      return var(x, axes, 0.0, keepdims);
+    default:
+      return baregrad::std(x, axes, 0.0, keepdims);
   }
 }
 
@@ -65,7 +75,8 @@ void check_value(const OpRow& row, const Tensor& x, const Line& line, const Tens
     std::vector<Int128> values;
     for (const std::int64_t p : line) {
       const Scalar s = element(x, p);
-      values.push_back(s.kind() == Scalar::Kind::UInt ? Int128(s.to_uint64()) : Int128(s.to_int64()));
+      values.push_back(s.kind() == Scalar::Kind::UInt ? Int128(s.to_uint64())
+                                                      : Int128(s.to_int64()));
     }
     const Int128 want = row.line_integer(values);
     ASSERT_EQ(element(out, o).to_uint64(), static_cast<std::uint64_t>(want));
@@ -158,8 +169,10 @@ TEST_P(Reduction, EveryTail) {
       const Tensor b = call_axes(row->op, column_wise, 0, false);
       const auto la = lines_of({2, n}, 2);
       const auto lb = lines_of({n, 3}, 1);
-      for (std::size_t o = 0; o < 2; ++o) check_value(*row, row_wise, la[o], a, static_cast<int>(o));
-      for (std::size_t o = 0; o < 3; ++o) check_value(*row, column_wise, lb[o], b, static_cast<int>(o));
+      for (std::size_t o = 0; o < 2; ++o)
+        check_value(*row, row_wise, la[o], a, static_cast<int>(o));
+      for (std::size_t o = 0; o < 3; ++o)
+        check_value(*row, column_wise, lb[o], b, static_cast<int>(o));
       if (HasFatalFailure()) return;
     }
   });
@@ -185,7 +198,8 @@ TEST_P(ArgReduction, FirstBestAlongEveryAxis) {
         check_value(*row, x, lines[o], out, static_cast<std::int64_t>(o));
         if (HasFatalFailure()) return;
       }
-      for (const LayoutKind kind : kLayouts) expect_same(call(relaid(x, kind), axis), out, "layout");
+      for (const LayoutKind kind : kLayouts)
+        expect_same(call(relaid(x, kind), axis), out, "layout");
     }
     check_value(*row, x, lines_of(shape, 7)[0], call(x, {}), 0);
   });
@@ -207,7 +221,8 @@ TEST_P(ArgReduction, NanWinsAtEveryPosition) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, ArgReduction, ::testing::ValuesIn(cases(is_argreduction)), case_name);
+INSTANTIATE_TEST_SUITE_P(Rows, ArgReduction, ::testing::ValuesIn(cases(is_argreduction)),
+                         case_name);
 
 TEST(ReductionEdges, NanPropagatesFromEveryLaneAndTail) {
   for_each_isa([] {

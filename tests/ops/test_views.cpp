@@ -1,8 +1,8 @@
 // View ops: which element stands where, no copy made, and every refusal.
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
@@ -45,7 +45,8 @@ void expect_view(const Tensor& x, const Tensor& view, const Dims& shape,
                  const std::function<Dims(const Dims&)>& source) {
   ASSERT_EQ(view.shape(), shape) << describe(view);
   EXPECT_TRUE(view.same_storage(x));
-  for_indices(shape, [&](const Dims& i) { ASSERT_EQ(at(view, i), at(x, source(i))) << to_string(i); });
+  for_indices(shape,
+              [&](const Dims& i) { ASSERT_EQ(at(view, i), at(x, source(i))) << to_string(i); });
 }
 
 template <class E>
@@ -60,23 +61,31 @@ void expect_error(const std::function<void()>& f, const std::string& text) {
 
 TEST(Views, PermuteTransposeMoveaxis) {
   const Tensor x = counting({2, 3, 4});
-  expect_view(x, permute_dims(x, {2, 0, 1}), {4, 2, 3},
-              [](const Dims& i) { return Dims{i[1], i[2], i[0]}; });
-  expect_view(x, permute_dims(x, {-1, -3, -2}), {4, 2, 3},
-              [](const Dims& i) { return Dims{i[1], i[2], i[0]}; });
-  expect_view(x, swapaxes(x, 0, -1), {4, 3, 2},
-              [](const Dims& i) { return Dims{i[2], i[1], i[0]}; });
+  expect_view(x, permute_dims(x, {2, 0, 1}), {4, 2, 3}, [](const Dims& i) {
+    return Dims{i[1], i[2], i[0]};
+  });
+  expect_view(x, permute_dims(x, {-1, -3, -2}), {4, 2, 3}, [](const Dims& i) {
+    return Dims{i[1], i[2], i[0]};
+  });
+  expect_view(x, swapaxes(x, 0, -1), {4, 3, 2}, [](const Dims& i) {
+    return Dims{i[2], i[1], i[0]};
+  });
   expect_view(x, x.mT(), {2, 4, 3}, [](const Dims& i) { return Dims{i[0], i[2], i[1]}; });
-  expect_view(x, moveaxis(x, {0}, {2}), {3, 4, 2},
-              [](const Dims& i) { return Dims{i[2], i[0], i[1]}; });
-  expect_view(x, moveaxis(x, {2, 0}, {0, 1}), {4, 2, 3},
-              [](const Dims& i) { return Dims{i[1], i[2], i[0]}; });
+  expect_view(x, moveaxis(x, {0}, {2}), {3, 4, 2}, [](const Dims& i) {
+    return Dims{i[2], i[0], i[1]};
+  });
+  expect_view(x, moveaxis(x, {2, 0}, {0, 1}), {4, 2, 3}, [](const Dims& i) {
+    return Dims{i[1], i[2], i[0]};
+  });
 }
 
 TEST(Views, PermuteRefusals) {
   const Tensor x = counting({2, 3});
-  expect_error<ValueError>([&] { permute_dims(x, {0, 0}); },
-                           "permute_dims: axis 0 is given twice in [0,0]");
+  expect_error<ValueError>(
+      [&] {
+        permute_dims(x, {0, 0});
+      },
+      "permute_dims: axis 0 is given twice in [0,0]");
   expect_error<ValueError>([&] { permute_dims(x, {0}); },
                            "permute_dims: axes [0] do not name every axis of int32[2,3]");
   EXPECT_THROW(permute_dims(x, {0, 2}), IndexError);
@@ -92,7 +101,7 @@ TEST(Views, PermuteRefusals) {
 std::vector<std::int32_t> python_slice(std::int64_t n, const Slice& s) {
   const std::int64_t step = s.step.value_or(1);
   std::vector<std::int32_t> out;
-  for (std::int64_t i = step > 0 ? 0 : n - 1; i >= 0 && i < n; i += step > 0 ? 1 : -1) {
+  for (std::int64_t i = step > 0 ? 0 : n - 1; i >= 0 && i<n; i += step> 0 ? 1 : -1) {
     const auto resolve = [&](std::int64_t v) { return v < 0 ? v + n : v; };
     std::int64_t start = s.start ? resolve(*s.start) : (step > 0 ? 0 : n - 1);
     start = step > 0 ? std::max<std::int64_t>(start, 0) : std::min(start, n - 1);
@@ -126,8 +135,10 @@ TEST(Views, SlicesAsPython) {
 TEST(Views, SliceExtremes) {
   const Tensor x = counting({5});
   EXPECT_EQ(slice(x, 0, {kMin, kMax, 1}).numel(), 5);
-  EXPECT_EQ(slice(x, 0, {kMin, kMax, kMax}).to_vector<std::int32_t>(), std::vector<std::int32_t>{0});
-  EXPECT_EQ(slice(x, 0, {kMax, kMin, kMin}).to_vector<std::int32_t>(), std::vector<std::int32_t>{4});
+  EXPECT_EQ(slice(x, 0, {kMin, kMax, kMax}).to_vector<std::int32_t>(),
+            std::vector<std::int32_t>{0});
+  EXPECT_EQ(slice(x, 0, {kMax, kMin, kMin}).to_vector<std::int32_t>(),
+            std::vector<std::int32_t>{4});
   EXPECT_EQ(slice(x, 0, {kMax, kMin, -1}).numel(), 5);
   EXPECT_EQ(slice(x, 0, {kMax, kMax, 1}).numel(), 0);
   expect_error<ValueError>([&] { slice(x, 0, {0, 1, 0}); }, "slice: step must not be 0");
@@ -152,7 +163,8 @@ TEST(Views, SelectAndNarrow) {
 
 TEST(Views, ReshapeKeepsRowMajorOrderAndViewsWherePossible) {
   const Tensor x = counting({2, 3, 4});
-  for (const Dims& shape : {Dims{24}, Dims{4, 6}, Dims{2, 12}, Dims{1, 2, 1, 3, 4, 1}, Dims{-1, 8}}) {
+  for (const Dims& shape :
+       {Dims{24}, Dims{4, 6}, Dims{2, 12}, Dims{1, 2, 1, 3, 4, 1}, Dims{-1, 8}}) {
     const Tensor y = reshape(x, shape);
     EXPECT_TRUE(y.same_storage(x));
     EXPECT_EQ(y.to_vector<std::int32_t>(), x.to_vector<std::int32_t>());
@@ -176,7 +188,8 @@ TEST(Views, ReshapeOverManyLayouts) {
   std::vector<Tensor> sources = {
       slice(slice(slice(base, 0, {0, 2, {}}), 1, {0, 2, {}}), 2, {0, 3, {}}),
       slice(slice(base, 0, {0, 4, 2}), 2, {6, 3, -1}),
-      slice(permute_dims(slice(slice(base, 1, {0, 3, {}}), 2, {0, 4, {}}), {2, 0, 1}), 1, {0, 1, {}}),
+      slice(permute_dims(slice(slice(base, 1, {0, 3, {}}), 2, {0, 4, {}}), {2, 0, 1}), 1,
+            {0, 1, {}}),
       expand(slice(slice(base, 0, {0, 3, {}}), 1, {0, 1, {}}), {3, 4, 7}),
   };
   for (const Tensor& s : sources) {
@@ -195,10 +208,16 @@ TEST(Views, ReshapeOverManyLayouts) {
 
 TEST(Views, ReshapeRefusals) {
   const Tensor x = counting({2, 3});
-  expect_error<ShapeError>([&] { reshape(x, {4, 2}); },
-                           "reshape: cannot make [4,2] of int32[2,3]: 8 elements instead of 6");
-  expect_error<ValueError>([&] { reshape(x, {-1, -1}); },
-                           "reshape: more than one size is -1 in [-1,-1]");
+  expect_error<ShapeError>(
+      [&] {
+        reshape(x, {4, 2});
+      },
+      "reshape: cannot make [4,2] of int32[2,3]: 8 elements instead of 6");
+  expect_error<ValueError>(
+      [&] {
+        reshape(x, {-1, -1});
+      },
+      "reshape: more than one size is -1 in [-1,-1]");
   EXPECT_THROW(reshape(x, {-1, 4}), ShapeError);
   EXPECT_THROW(reshape(x, {-2, 3}), ValueError);
   EXPECT_THROW(reshape(x, {kMax, kMax}), ShapeError);
@@ -217,8 +236,11 @@ TEST(Views, ExpandRepeatsWithoutACopy) {
   expect_view(x, expand(x, {-1, 4}), {3, 4}, [](const Dims& i) { return Dims{i[0], 0}; });
   EXPECT_EQ(expand(x, {3, 0}).numel(), 0);
   EXPECT_EQ(broadcast_to(x, {std::int64_t{1} << 40, 3, 1}).strides()[0], 0);
-  expect_error<ShapeError>([&] { broadcast_to(x, {2, 4}); },
-                           "broadcast_to: cannot repeat int32[3,1] to [2,4]");
+  expect_error<ShapeError>(
+      [&] {
+        broadcast_to(x, {2, 4});
+      },
+      "broadcast_to: cannot repeat int32[3,1] to [2,4]");
   EXPECT_THROW(broadcast_to(x, {3}), ShapeError);
   EXPECT_THROW(broadcast_to(counting({3}), {1}), ShapeError);
   EXPECT_THROW(expand(x, {-1, 3, 1}), ValueError);
@@ -258,10 +280,12 @@ TEST(Views, Flip) {
 
 TEST(Views, Unfold) {
   const Tensor x = counting({3, 7});
-  expect_view(x, unfold(x, 1, 3, 2), {3, 3, 3},
-              [](const Dims& i) { return Dims{i[0], i[1] * 2 + i[2]}; });
-  expect_view(x, unfold(x, 0, 3, 1), {1, 7, 3},
-              [](const Dims& i) { return Dims{i[0] + i[2], i[1]}; });
+  expect_view(x, unfold(x, 1, 3, 2), {3, 3, 3}, [](const Dims& i) {
+    return Dims{i[0], i[1] * 2 + i[2]};
+  });
+  expect_view(x, unfold(x, 0, 3, 1), {1, 7, 3}, [](const Dims& i) {
+    return Dims{i[0] + i[2], i[1]};
+  });
   EXPECT_EQ(unfold(x, 1, 0, 1).shape(), (Dims{3, 8, 0}));
   EXPECT_EQ(unfold(x, 1, 7, kMax).shape(), (Dims{3, 1, 7}));
   EXPECT_THROW(unfold(x, 1, 8, 1), ValueError);

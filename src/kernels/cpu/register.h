@@ -5,8 +5,16 @@
 
 // The namespaces are Highway's HWY_NAMESPACE for the static target each library is compiled for.
 namespace baregrad::kernels {
-namespace N_SCALAR { void register_kernels(KernelTable& table); }
-namespace N_SSE4 { void register_kernels(KernelTable& table); }
-namespace N_AVX2 { void register_kernels(KernelTable& table); }
-namespace N_AVX3 { void register_kernels(KernelTable& table); }
+namespace N_SCALAR {
+void register_kernels(KernelTable& table);
+}
+namespace N_SSE4 {
+void register_kernels(KernelTable& table);
+}
+namespace N_AVX2 {
+void register_kernels(KernelTable& table);
+}
+namespace N_AVX3 {
+void register_kernels(KernelTable& table);
+}
 }  // namespace baregrad::kernels
