@@ -701,6 +701,52 @@ TEST_F(LargeIndexing, PicksAndPlacesTheSameAtAnyThreadCount) {
   EXPECT_EQ(one[8].size(), found);
 }
 
+TEST_F(LargeIndexing, PositionsBroadcastOverSeveralAxes) {
+  const Dims shape{7, 11, 13};
+  const Dims result{60, 40, 50};
+  const Tensor x = counting(shape);
+  const Ints a = some_positions(60, 7);
+  const Ints b = some_positions(40, 11);
+  const Ints c = some_positions(50, 13);
+  const std::vector<Index> indices{ints(a, {60, 1, 1}), ints(b, {40, 1}), ints(c)};
+  Ints picked;
+  Ints counts(7 * 11 * 13, 0);
+  for_each_index(result, [&](const Coordinates& at) {
+    const auto from = flat({from_start(a[static_cast<std::size_t>(at[0])], 7),
+                            from_start(b[static_cast<std::size_t>(at[1])], 11),
+                            from_start(c[static_cast<std::size_t>(at[2])], 13)},
+                           shape);
+    picked.push_back(static_cast<std::int64_t>(from));
+    ++counts[from];
+  });
+  for (const int threads : {1, 4}) {
+    set_num_threads(threads);
+    expect_ints(index(x, indices), result, picked);
+    const Tensor hits = zeros(shape, int64);
+    index_put_(hits, indices, 1, true);
+    expect_ints(hits, shape, counts);
+  }
+}
+
+TEST_F(LargeIndexing, RepeatedPositionsAreWorkedOffInOrder) {
+  const std::int64_t count = 200000;
+  const Tensor nowhere = zeros({count}, int64);
+  const Tensor values = full({count}, 0.1, float32);
+  float expected = 0;
+  for (std::int64_t i = 0; i < count; ++i) expected += 0.1F;
+  for (const int threads : {1, 2, 8}) {
+    set_num_threads(threads);
+    const Tensor x = zeros({1});
+    index_put_(x, {nowhere}, values, true);
+    EXPECT_EQ(x.item<float>(), expected);
+    EXPECT_EQ(scatter_add(zeros({1}), 0, nowhere, values).item<float>(), expected);
+    const Tensor last = zeros({1}, int64);
+    index_put_(last, {nowhere}, counting({count}));
+    EXPECT_EQ(last.item<std::int64_t>(), count - 1);
+    EXPECT_EQ(scatter(last, 0, nowhere, counting({count})).item<std::int64_t>(), count - 1);
+  }
+}
+
 TEST_F(LargeIndexing, TheFirstIndexOutOfRangeIsNamed) {
   Ints positions(200000, 0);
   positions[150000] = 10;

@@ -306,6 +306,7 @@ TEST(Roll, ShiftsRoundTheAxes) {
 TEST(Roll, ManyAxesRepeatedAxesHugeShifts) {
   const Tensor x = counting({5});
   expect_elements(roll(x, {1, 1}, {0, 0}), {5}, {3, 4, 0, 1, 2});
+  expect_elements(roll(x, {3, 4}, {0, 0}), {5}, {3, 4, 0, 1, 2});
   expect_elements(roll(x, {kMost}, 0), {5}, {3, 4, 0, 1, 2});   // 2^63 - 1 = 2 modulo 5
   expect_elements(roll(x, {kLeast}, 0), {5}, {3, 4, 0, 1, 2});  // -2^63 = 2 modulo 5
   expect_elements(roll(x, {kMost, kMost}, {0, -1}), {5}, {1, 2, 3, 4, 0});
