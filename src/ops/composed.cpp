@@ -18,6 +18,14 @@ namespace {
 
 constexpr std::int64_t kFewRepeats = 16;
 
+/// x with another size along an axis must still be a shape that can exist; said in the name of the
+/// function that was called.
+void check_resized(const Tensor& x, int axis, std::int64_t size, const char* who) {
+  Dims shape = x.shape();
+  shape[axis] = size;
+  checked_numel(shape, x.dtype(), who);
+}
+
 /// Product of shape[begin..end). The shape passed checked_numel; a zero makes the product zero.
 std::int64_t product(const Dims& shape, int begin, int end) {
   std::int64_t n = 1;
@@ -52,6 +60,10 @@ Tensor stack(const std::vector<Tensor>& tensors, std::int64_t axis) {
     }
     raised.push_back(expand_dims(t, {normalize_axis(axis, t.ndim() + 1, "stack")}));
   }
+  std::vector<const Tensor*> inputs;
+  inputs.reserve(raised.size());
+  for (const Tensor& t : raised) inputs.push_back(&t);
+  infer_elementwise_types({OpId::concat, inputs, kNoAttrs, "stack"});  // throws in our name
   return concat(raised, normalize_axis(axis, raised[0].ndim(), "stack"));
 }
 
@@ -94,6 +106,7 @@ Tensor repeat(const Tensor& x, const Tensor& repeats, std::optional<std::int64_t
     if (count < 0) throw ValueError(message("repeat: negative count ", count));
     total = checked_add(total, count, "repeat");
   }
+  check_resized(x, a, total, "repeat");
   const Tensor positions = Tensor::allocate({total}, DType::Int64, "repeat");
   auto* next = positions.data<std::int64_t>();
   for (std::size_t i = 0; i < each.size(); ++i) {
@@ -138,6 +151,7 @@ Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& indices) {
     throw ShapeError(message("index_select: indices must be 1-d, not ", describe(indices)));
   }
   check_positions(positions, {a, x.shape()[a], x.dtype(), x.shape()}, "index_select");
+  check_resized(x, a, positions.numel(), "index_select");
   return take(x, reshape(positions, {positions.numel()}), a);
 }
 
