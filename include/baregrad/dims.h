@@ -35,6 +35,7 @@ class Dims {
     std::copy_n(other.values_, size_, values_);
   }
   Dims& operator=(const Dims& other) noexcept {
+    if (this == &other) return *this;
     size_ = other.size_;
     std::copy_n(other.values_, size_, values_);
     return *this;

@@ -14,8 +14,8 @@ namespace {
 
 // Integers wrap: they are added and multiplied as unsigned.
 template <class T>
-using Wrapping =
-    std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                             std::type_identity<T>>::type;
 
 template <class T>
 struct RunningSum {

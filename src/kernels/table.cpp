@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include <cpuid.h>
+
 #include "baregrad/error.h"
 #include "core/message.h"
 #include "kernels/cpu/register.h"
@@ -25,6 +27,17 @@ struct Entry {
   Isa isa;
 };
 
+/// Two features that not every compiler's __builtin_cpu_supports knows by name.
+bool cpu_has_f16c_and_lzcnt() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c >> 29 & 1U) != 0;
+  const bool lzcnt = __get_cpuid(0x80000001U, &a, &b, &c, &d) != 0 && (c >> 5 & 1U) != 0;
+  return f16c && lzcnt;
+}
+
 // The features of cmake/isa.cmake's flags. The compiler's own check asks the operating system too
 // whether it saves the wide registers.
 bool cpu_has(Isa isa) {
@@ -39,8 +52,8 @@ bool cpu_has(Isa isa) {
     case Isa::Avx2:
       return cpu_has(Isa::Sse4) && __builtin_cpu_supports("avx") &&
              __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-             __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
-             __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
+             __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+             cpu_has_f16c_and_lzcnt();
     case Isa::Avx512:
       return cpu_has(Isa::Avx2) && __builtin_cpu_supports("avx512f") &&
              __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&

@@ -159,7 +159,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
   const Tensor as = taken_as_float(x, "logsumexp");
   Attrs attrs;
   attrs.axes = axes_mask(axes, x.ndim(), op_name(OpId::logsumexp));
-  const Tensor out = run(OpId::logsumexp, {&as}, attrs);
+  Tensor out = run(OpId::logsumexp, {&as}, attrs);
   if (keepdims) return out;
   return reshape(out, infer_reduced_shape(x.shape(), attrs.axes, false));
 }

@@ -25,7 +25,8 @@ BG_INLINE To saturating_trunc(From x) {
   constexpr To kMin = std::numeric_limits<To>::min();
   constexpr To kMax = std::numeric_limits<To>::max();
   // max + 1 is a power of two: exact, where max itself may not be.
-  constexpr From kEnd = static_cast<From>(kMax / 2 + 1) * 2;
+  constexpr To kHalf = kMax / 2 + 1;
+  constexpr From kEnd = static_cast<From>(kHalf) * 2;
   if (x >= kEnd) return kMax;
   if (x <= static_cast<From>(kMin)) return kMin;
   return x == x ? static_cast<To>(x) : To{0};
@@ -200,7 +201,7 @@ struct Scalar {
   }
   BG_LIBM(floor, floor)
   BG_LIBM(ceil, ceil)
-  BG_LIBM(round, roundeven)
+  BG_LIBM(round, rint)  // to even: the rounding mode is never changed
   BG_LIBM(trunc, trunc)
   BG_LIBM(sqrt, sqrt)
   BG_LIBM(exp, exp)

@@ -19,8 +19,8 @@ using SumOf =
 
 // 64-bit integers wrap: they are added and multiplied as unsigned.
 template <class A>
-using Wrapping =
-    std::conditional_t<std::is_integral_v<A>, std::make_unsigned<A>, std::type_identity<A>>::type;
+using Wrapping = typename std::conditional_t<std::is_integral_v<A>, std::make_unsigned<A>,
+                                             std::type_identity<A>>::type;
 
 template <class T>
 struct Sum {
