@@ -63,8 +63,9 @@ Tensor stack(const std::vector<Tensor>& tensors, std::int64_t axis) {
   std::vector<const Tensor*> inputs;
   inputs.reserve(raised.size());
   for (const Tensor& t : raised) inputs.push_back(&t);
-  infer_elementwise_types({OpId::concat, inputs, kNoAttrs, "stack"});  // throws in our name
-  return concat(raised, normalize_axis(axis, raised[0].ndim(), "stack"));
+  Attrs attrs;
+  attrs.axis = normalize_axis(axis, raised[0].ndim(), "stack");
+  return run({OpId::concat, inputs, attrs, "stack"});
 }
 
 Tensor repeat(const Tensor& x, std::int64_t repeats, std::optional<std::int64_t> axis) {

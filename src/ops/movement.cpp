@@ -78,7 +78,7 @@ std::vector<OutputSpec> infer_concat(const OpCall& call) {
                                describe(first), ": sizes ", t.shape()[i], " and ", shape[i],
                                " differ at axis ", i, "; only axis ", axis, " may differ"));
     }
-    shape[axis] = checked_add(shape[axis], t.shape()[axis], "concat");
+    shape[axis] = checked_add(shape[axis], t.shape()[axis], call.name());
   }
   return {{shape, infer_elementwise_types(call).result}};
 }
