@@ -306,10 +306,7 @@ Tensor Source::strided(const Dims& shape, DType dtype, Size size) {
       std::swap(order[i], order[static_cast<std::size_t>(below(static_cast<std::int64_t>(i) + 1))]);
   }
   if (!permuted) std::reverse(order.begin(), order.end());
-  std::int64_t low = 0;
-  std::int64_t high = 0;
   std::int64_t step = 1;
-  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
   for (const int axis : order) {
     std::int64_t stride = step;
     if (!plain && chance(25) && step < 4 * kFewElements) stride *= 1 + below(3);
@@ -318,12 +315,10 @@ Tensor Source::strided(const Dims& shape, DType dtype, Size size) {
     if (free && chance(15)) stride = below(4);
     strides[axis] = stride;
     step = std::max<std::int64_t>(step, std::abs(stride) * std::max<std::int64_t>(shape[axis], 1));
-    if (!empty) (stride < 0 ? low : high) += stride * (shape[axis] - 1);
   }
   // Repetition costs no memory, whatever the size.
   if (!full.empty() && chance(size == Size::Any ? 8 : 2)) {
     const int axis = static_cast<int>(below(full.size()));
-    const std::int64_t span = strides[axis] * (full[axis] - 1);
     std::int64_t others = 1;
     for (int i = 0; i < full.size(); ++i) {
       if (i != axis) others *= std::max<std::int64_t>(full[i], 1);
@@ -332,12 +327,17 @@ Tensor Source::strided(const Dims& shape, DType dtype, Size size) {
                                               std::int64_t{1} << 61, std::int64_t{1} << 62, kMost});
     if (size == Size::Bounded) many = kBoundedElements / others;
     while (overflows(many, others * static_cast<std::int64_t>(itemsize(dtype)))) many >>= 1;
-    if (!empty) (span < 0 ? low : high) -= span;
     full[axis] = many;
     strides[axis] = 0;
   }
-  // Strides that are never taken may be anything.
+  // How far the elements reach; asked only now, as the repetition may have filled an empty axis.
   const bool none = std::find(full.begin(), full.end(), 0) != full.end();
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  for (int i = 0; i < full.size() && !none; ++i) {
+    (strides[i] < 0 ? low : high) += strides[i] * (full[i] - 1);
+  }
+  // Strides that are never taken may be anything.
   for (int i = 0; i < full.size(); ++i) {
     if ((none || full[i] == 1) && chance(6)) strides[i] = kAbsurd[below(std::ssize(kAbsurd))];
   }
