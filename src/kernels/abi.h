@@ -13,6 +13,7 @@
 
 #include "baregrad/dims.h"
 #include "baregrad/dtype.h"
+#include "kernels/gemm/kernels.h"
 #include "ops/attrs.h"
 #include "ops/op_id.h"
 
@@ -87,6 +88,7 @@ struct KernelTable {
   ExpBlockFn exp_block[kNumDTypes] = {};
   CastFn cast[kNumDTypes][kNumDTypes] = {};
   IrregularFn irregular[kNumOps] = {};
+  GemmKernels gemm[kNumDTypes] = {};
 };
 
 /// f16 and bf16 are computed in f32; every other dtype in itself.

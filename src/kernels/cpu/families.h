@@ -16,5 +16,8 @@ void register_ternary(KernelTable& table);
 void register_casts(KernelTable& table);
 void register_reductions(KernelTable& table);
 void register_rows(KernelTable& table);
+void register_gemm_f32(KernelTable& table);
+void register_gemm_f64(KernelTable& table);
+void register_gemm_int(KernelTable& table);
 
 }  // namespace baregrad::kernels::HWY_NAMESPACE

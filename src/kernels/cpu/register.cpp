@@ -15,6 +15,9 @@ void register_kernels(KernelTable& table) {
   register_casts(table);
   register_reductions(table);
   register_rows(table);
+  register_gemm_f32(table);
+  register_gemm_f64(table);
+  register_gemm_int(table);
 }
 
 }  // namespace baregrad::kernels::HWY_NAMESPACE

@@ -1,0 +1,287 @@
+// The five loops of Goto and van de Geijn, free of any instruction set.
+//
+// C is cut into blocks of mb x nb; each block is summed over k in steps of kc. A step packs its
+// part of A and B (what is not read where it lies), all threads together, then computes: tasks of
+// mc x jc, in each a panel of B held in L1 while the panels of A pass by. Threads share m and n,
+// never k: the sum of an element has one order.
+#include "kernels/gemm/nest.h"
+
+#include <algorithm>
+
+#include "kernels/gemm/blocks.h"
+#include "kernels/scratch.h"
+#include "parallel/parallel_for.h"
+
+namespace baregrad::kernels {
+
+namespace {
+
+const char* at(const void* base, std::int64_t offset, int item) {
+  return static_cast<const char*>(base) + offset * item;
+}
+char* at(void* base, std::int64_t offset, int item) {
+  return static_cast<char*>(base) + offset * item;
+}
+
+/// `size` in `parts` of nearly equal size, none larger than `most`: a tile of two rows after many
+/// of fourteen would run at a seventh of their speed.
+struct EvenParts {
+  std::int64_t count;
+  std::int64_t least;
+  std::int64_t larger;
+
+  EvenParts(std::int64_t size, std::int64_t most)
+      : count((size + most - 1) / most), least(size / count), larger(size % count) {}
+  std::int64_t begin(std::int64_t part) const { return part * least + std::min(part, larger); }
+  std::int64_t size(std::int64_t part) const { return least + (part < larger ? 1 : 0); }
+};
+
+/// One step: rows i0.., columns j0.. of C, k from p0.
+struct Step {
+  std::int64_t i0, j0, p0;
+  std::int64_t rows, cols, depth;
+};
+
+class Nest {
+ public:
+  explicit Nest(const GemmPlan& plan)
+      : plan_(plan),
+        call_(plan.call),
+        kernels_(*plan.kernels),
+        stored_(static_cast<int>(itemsize(plan.call.dtype))),
+        blocks_(gemm_blocks(kernels_, call_.m, call_.n, call_.k)),
+        // An odd number of cache lines, so that rows of packed A do not fall on each other.
+        a_row_((round_up(blocks_.kc * kernels_.item, 128) + 64) / kernels_.item),
+        scratch_(a_bytes() + b_bytes() + partial_bytes()),
+        packed_a_(scratch_.data()),
+        packed_b_(packed_a_ + a_bytes()),
+        partial_(packed_b_ + b_bytes()) {}
+
+  void run() {
+    for (std::int64_t i0 = 0; i0 < call_.m; i0 += blocks_.mb) {
+      for (std::int64_t j0 = 0; j0 < call_.n; j0 += blocks_.nb) {
+        std::int64_t p0 = 0;
+        do {
+          const Step step{i0,
+                          j0,
+                          p0,
+                          std::min(blocks_.mb, call_.m - i0),
+                          std::min(blocks_.nb, call_.n - j0),
+                          std::min(blocks_.kc, call_.k - p0)};
+          const EvenParts tiles(step.rows, kernels_.mr);
+          pack(step, tiles);
+          compute(step, tiles);
+          p0 += blocks_.kc;
+        } while (p0 < call_.k);
+      }
+    }
+  }
+
+ private:
+  static std::int64_t round_up(std::int64_t x, std::int64_t unit) {
+    return (x + unit - 1) / unit * unit;
+  }
+  std::size_t a_bytes() const {
+    if (!plan_.pack_a) return 0;
+    return static_cast<std::size_t>(std::min(blocks_.mb, call_.m) * a_row_ * kernels_.item);
+  }
+  std::size_t b_bytes() const {
+    if (!plan_.pack_b) return 0;
+    const std::int64_t cols = round_up(std::min(blocks_.nb, call_.n), kernels_.nr);
+    return static_cast<std::size_t>(round_up(cols * blocks_.kc * kernels_.item, 64));
+  }
+  /// Sums between two steps live in C where it can hold them.
+  bool needs_partial() const {
+    return call_.k > blocks_.kc && (!kernels_.direct || call_.c_col_stride != 1 ||
+                                    (plan_.finish && call_.accumulate));
+  }
+  std::int64_t partial_row() const { return std::min(blocks_.nb, call_.n); }
+  std::size_t partial_bytes() const {
+    if (!needs_partial()) return 0;
+    return static_cast<std::size_t>(std::min(blocks_.mb, call_.m) * partial_row() * kernels_.item);
+  }
+
+  void pack(const Step& s, const EvenParts& tiles) {
+    const std::int64_t a_items = plan_.pack_a ? tiles.count : 0;
+    const std::int64_t b_items = plan_.pack_b ? (s.depth + kPackDepth - 1) / kPackDepth : 0;
+    if (a_items + b_items == 0) return;
+    parallel::parallel_for(a_items + b_items, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t item = begin; item < end; ++item) {
+        if (item < b_items)
+          pack_b_rows(s, item * kPackDepth);
+        else
+          pack_a_panel(s, tiles, item - b_items);
+      }
+    });
+  }
+
+  void pack_a_panel(const Step& s, const EvenParts& tiles, std::int64_t tile) {
+    const std::int64_t first = tiles.begin(tile);
+    const std::int64_t rows = tiles.size(tile);
+    const Matrix& a = call_.a;
+    const void* from =
+        at(a.data, (s.i0 + first) * a.row_stride + s.p0 * a.col_stride, stored_);
+    if (plan_.a_along_k) {
+      kernels_.pack({from, a.row_stride, a.col_stride, rows, s.depth, s.depth,
+                     at(packed_a_, first * a_row_, kernels_.item), a_row_});
+    } else {
+      kernels_.pack({from, a.col_stride, a.row_stride, s.depth, rows, rows,
+                     at(packed_a_, first * a_row_, kernels_.item), rows});
+    }
+  }
+
+  /// Some rows of all panels: read along the rows of B, where prefetching works.
+  void pack_b_rows(const Step& s, std::int64_t p) {
+    const Matrix& b = call_.b;
+    const std::int64_t depth = std::min(kPackDepth, s.depth - p);
+    for (std::int64_t j = 0; j < s.cols; j += kernels_.nr) {
+      const std::int64_t cols = std::min<std::int64_t>(kernels_.nr, s.cols - j);
+      kernels_.pack(
+          {at(b.data, (s.p0 + p) * b.row_stride + (s.j0 + j) * b.col_stride, stored_),
+           b.row_stride, b.col_stride, depth, cols, round_up(cols, kernels_.lanes),
+           at(packed_b_, j * s.depth + p * kernels_.nr, kernels_.item), kernels_.nr});
+    }
+  }
+
+  void compute(const Step& s, const EvenParts& tiles) {
+    const std::int64_t tiles_per_task = std::max<std::int64_t>(1, blocks_.mc / kernels_.mr);
+    const EvenParts row_tasks(tiles.count, tiles_per_task);
+    const EvenParts col_tasks((s.cols + kernels_.nr - 1) / kernels_.nr, blocks_.jc / kernels_.nr);
+    parallel::parallel_for(
+        row_tasks.count * col_tasks.count, 1, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t task = begin; task < end; ++task) {
+            const std::int64_t r = task / col_tasks.count;
+            const std::int64_t q = task % col_tasks.count;
+            const std::int64_t j = col_tasks.begin(q) * kernels_.nr;
+            const std::int64_t j_end =
+                std::min(s.cols, j + col_tasks.size(q) * kernels_.nr);
+            compute_task(s, tiles, row_tasks.begin(r), row_tasks.begin(r) + row_tasks.size(r), j,
+                         j_end);
+          }
+        });
+  }
+
+  void compute_task(const Step& s, const EvenParts& tiles, std::int64_t tile_begin,
+                    std::int64_t tile_end, std::int64_t j_begin, std::int64_t j_end) {
+    const bool finish = plan_.finish && s.p0 + s.depth >= call_.k;
+    // One row of tiles that reads B in place runs along it.
+    const bool strip = tiles.count == 1 && !plan_.pack_b && !finish;
+    GemmTile t;
+    t.k = s.depth;
+    t.b_packed = plan_.pack_b;
+    t.b_row = plan_.pack_b ? kernels_.nr : call_.b.row_stride;
+    for (std::int64_t tile = tile_begin; tile < tile_end; ++tile) {
+      const std::int64_t i = tiles.begin(tile);
+      const std::int64_t rows = tiles.size(tile);
+      if (plan_.pack_a) {
+        t.a = at(packed_a_, i * a_row_, kernels_.item);
+        t.a_stride = plan_.a_along_k ? a_row_ : rows;
+      } else {
+        const Matrix& a = call_.a;
+        t.a = at(a.data, (s.i0 + i) * a.row_stride + s.p0 * a.col_stride, kernels_.item);
+        t.a_stride = plan_.a_along_k ? a.row_stride : a.col_stride;
+      }
+      const GemmTileFn fn =
+          plan_.a_along_k ? kernels_.k_contiguous[rows] : kernels_.row_contiguous[rows];
+      for (std::int64_t j = j_begin; j < j_end; j += strip ? j_end - j : kernels_.nr) {
+        t.cols = strip ? j_end - j : std::min<std::int64_t>(kernels_.nr, j_end - j);
+        t.b = plan_.pack_b
+                  ? at(packed_b_, j * s.depth, kernels_.item)
+                  : at(call_.b.data, s.p0 * call_.b.row_stride + s.j0 + j, kernels_.item);
+        if (finish) {
+          finish_tile(s, t, fn, i, rows, j);
+        } else {
+          void* sums = needs_partial() ? partial_ : call_.c;
+          const std::int64_t row = needs_partial() ? partial_row() : call_.c_row_stride;
+          const std::int64_t first = needs_partial() ? i * row + j : (s.i0 + i) * row + s.j0 + j;
+          t.c = at(sums, first, kernels_.item);
+          t.c_row = row;
+          t.add = s.p0 > 0 || (call_.accumulate && !plan_.finish);
+          fn(t);
+        }
+      }
+    }
+  }
+
+  void finish_tile(const Step& s, GemmTile& t, GemmTileFn fn, std::int64_t i, std::int64_t rows,
+                   std::int64_t j) {
+    alignas(64) char sums[kMaxTileRows * kMaxTileBytes];
+    t.c = sums;
+    t.c_row = kernels_.nr;
+    t.add = false;
+    fn(t);
+    const GemmEpilogue& e = call_.epilogue;
+    const std::int64_t row = s.i0 + i;
+    const std::int64_t col = s.j0 + j;
+    GemmFinish f{};
+    f.tile = sums;
+    f.tile_row = kernels_.nr;
+    f.rows = rows;
+    f.cols = t.cols;
+    f.c = at(call_.c, row * call_.c_row_stride + col * call_.c_col_stride, stored_);
+    f.c_row = call_.c_row_stride;
+    f.c_col = call_.c_col_stride;
+    if (s.p0 > 0) {
+      f.partial = needs_partial() ? at(partial_, i * partial_row() + j, kernels_.item)
+                                  : static_cast<const char*>(f.c);
+      f.partial_row = needs_partial() ? partial_row() : call_.c_row_stride;
+    }
+    if (e.bias != nullptr) {
+      f.bias = at(e.bias, row * plan_.bias_row + col * plan_.bias_col, stored_);
+      f.bias_row = plan_.bias_row;
+      f.bias_col = plan_.bias_col;
+    }
+    if (e.residual != nullptr) {
+      f.residual =
+          at(e.residual, row * e.residual_row_stride + col * e.residual_col_stride, stored_);
+      f.residual_row = e.residual_row_stride;
+      f.residual_col = e.residual_col_stride;
+    }
+    f.accumulate = call_.accumulate;
+    f.activation = e.activation;
+    kernels_.finish(f);
+  }
+
+  static constexpr int kMaxTileBytes = 128;
+  static constexpr std::int64_t kPackDepth = 16;
+
+  const GemmPlan& plan_;
+  const GemmCall& call_;
+  const GemmKernels& kernels_;
+  int stored_;
+  GemmBlocks blocks_;
+  std::int64_t a_row_;
+  Scratch<64> scratch_;
+  char* packed_a_;
+  char* packed_b_;
+  char* partial_;
+};
+
+}  // namespace
+
+void run_nest(const GemmPlan& plan) { Nest(plan).run(); }
+
+void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k) {
+  GemmTile t;
+  t.a = call.a.data;
+  t.a_stride = a_along_k ? call.a.row_stride : call.a.col_stride;
+  t.b = call.b.data;
+  t.b_row = call.b.row_stride;
+  t.c = call.c;
+  t.c_row = call.c_row_stride;
+  t.k = call.k;
+  t.cols = call.n;
+  t.add = call.accumulate;
+  t.b_packed = false;
+  const GemmTileFn* fns = a_along_k ? kernels.k_contiguous : kernels.row_contiguous;
+  if (call.m <= kernels.mr) return fns[call.m](t);
+  const EvenParts tiles(call.m, kernels.mr);
+  for (std::int64_t tile = 0; tile < tiles.count; ++tile) {
+    const std::int64_t i = tiles.begin(tile);
+    t.a = at(call.a.data, i * call.a.row_stride, kernels.item);
+    t.c = at(call.c, i * call.c_row_stride, kernels.item);
+    fns[tiles.size(tile)](t);
+  }
+}
+
+}  // namespace baregrad::kernels
