@@ -1,10 +1,12 @@
 // The entry: which way a product is computed.
 #include "kernels/gemm/gemm.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
-#include <cstdlib>
 
 #include "kernels/gemm/nest.h"
+#include "kernels/reference/gemm.h"
 #include "kernels/table.h"
 #include "parallel/parallel_for.h"
 
@@ -14,55 +16,143 @@ namespace {
 
 /// Up to this size nothing is cut up, packed or shared with other threads.
 constexpr std::int64_t kSmall = 64;
+/// A row of A that lies this many bytes from the next falls on the same cache sets.
+constexpr std::int64_t kAliasing = 2048;
+
+bool has_epilogue(const GemmEpilogue& e) {
+  return e.bias != nullptr || e.residual != nullptr || e.activation != Activation::None;
+}
 
 /// C^T = B^T A^T.
-GemmCall transposed(const GemmCall& call) {
-  GemmCall t = call;
-  std::swap(t.m, t.n);
-  t.a = {call.b.data, call.b.col_stride, call.b.row_stride};
-  t.b = {call.a.data, call.a.col_stride, call.a.row_stride};
-  std::swap(t.c_row_stride, t.c_col_stride);
-  std::swap(t.epilogue.residual_row_stride, t.epilogue.residual_col_stride);
-  return t;
+void transpose(GemmPlan& plan) {
+  GemmCall& c = plan.call;
+  std::swap(c.m, c.n);
+  std::swap(c.a, c.b);
+  std::swap(c.a.row_stride, c.a.col_stride);
+  std::swap(c.b.row_stride, c.b.col_stride);
+  std::swap(c.c_row_stride, c.c_col_stride);
+  std::swap(c.epilogue.residual_row_stride, c.epilogue.residual_col_stride);
+  std::swap(plan.bias_row, plan.bias_col);
+  plan.transposed = !plan.transposed;
+}
+
+/// Strides of axes of size 1 mean nothing: they are set to what suits.
+void simplify(GemmCall& c) {
+  if (c.k == 1) c.a.col_stride = c.b.row_stride = 1;
+  if (c.n == 1) c.b.col_stride = 1;
+  if (c.m == 1 && c.a.col_stride != 1) c.a.row_stride = 1;
+}
+
+bool suits_dot(const GemmCall& c) {
+  return c.m <= kMaxDotRows && c.m < c.n && c.b.row_stride == 1 && c.b.col_stride != 1 && c.k > 1;
 }
 
 GemmPlan make_plan(const GemmCall& call, const GemmKernels& kernels) {
-  GemmPlan plan{call, &kernels, 0, call.epilogue.bias_stride, true, true, true, false, false};
-  if (call.c_col_stride != 1 && call.n > 1 && (call.c_row_stride == 1 || call.m == 1)) {
-    plan.call = transposed(call);
-    std::swap(plan.bias_row, plan.bias_col);
-  }
+  GemmPlan plan;
+  plan.call = call;
+  plan.kernels = &kernels;
+  plan.bias_col = call.epilogue.bias_stride;
   GemmCall& c = plan.call;
+  simplify(c);
+  plan.finish = !kernels.direct || c.k == 0 || has_epilogue(c.epilogue);
+
+  plan.dot = kernels.direct && kernels.dot != nullptr && suits_dot(c);
+  if (!plan.dot && kernels.direct && kernels.dot != nullptr) {
+    transpose(plan);
+    simplify(c);
+    plan.dot = suits_dot(c);
+    if (!plan.dot) transpose(plan);
+  }
+  if (plan.dot) {
+    plan.pack_a = c.a.col_stride != 1;
+    plan.finish = plan.finish || c.accumulate || (c.c_col_stride != 1 && c.n > 1);
+    return plan;
+  }
+
+  if (c.c_col_stride != 1 && c.n > 1 && (c.c_row_stride == 1 || c.m == 1)) transpose(plan);
+  simplify(c);
   if (c.n == 1) c.c_col_stride = 1;
-  const bool k_unit = c.a.col_stride == 1 || c.k <= 1;
-  const bool row_unit = c.a.row_stride == 1 || c.m == 1;
+  plan.finish = plan.finish || c.c_col_stride != 1;
+  const bool k_unit = c.a.col_stride == 1;
+  const bool row_unit = c.a.row_stride == 1;
   plan.a_along_k = k_unit || !row_unit;
-  plan.finish = !kernels.direct || c.c_col_stride != 1 || c.k == 0 ||
-                c.epilogue.bias != nullptr || c.epilogue.residual != nullptr ||
-                c.epilogue.activation != Activation::None;
-  const bool b_unit = c.b.col_stride == 1 || c.n == 1;
-  plan.pack_b = !(kernels.direct && b_unit && (kernels.masked || c.n % kernels.lanes == 0) &&
+  // What lies in rows is read where it is, unless many tiles would read it with a page to each row.
+  const bool aliases = c.a.row_stride * kernels.item % kAliasing == 0 && c.m > 4;
+  plan.pack_a = !(kernels.direct && (c.n <= 256 ? k_unit || row_unit : k_unit && !aliases));
+  plan.pack_b = !(kernels.direct && c.b.col_stride == 1 &&
+                  (kernels.masked || c.n % kernels.lanes == 0) &&
                   (c.m <= 4 * kernels.mr || c.k * c.n <= (1 << 16)));
-  plan.pack_a = !(kernels.direct && (k_unit ? (c.a.row_stride * kernels.item) % 2048 != 0 || c.n <= 256 : row_unit && c.n <= 256));
-  if(getenv("PA")) plan.pack_a=true;
-  if (getenv("ROWC") && plan.pack_a) plan.a_along_k = false;
   return plan;
 }
 
-/// The everyday case, found in a few comparisons: a product of ten by ten takes 30 ns.
+/// The everyday case, found in a few comparisons: a product of ten by ten takes 40 ns.
 bool is_plain_and_small(const GemmCall& c, const GemmKernels& kernels) {
-  return kernels.direct && kernels.masked && c.a.col_stride == 1 && c.b.col_stride == 1 &&
-         c.c_col_stride == 1 && c.epilogue.bias == nullptr && c.epilogue.residual == nullptr &&
-         c.epilogue.activation == Activation::None && c.k > 0 && c.m <= kSmall && c.n <= kSmall &&
-         c.k <= kSmall;
+  return kernels.masked && kernels.direct && c.m <= kSmall && c.n <= kSmall && c.k <= kSmall &&
+         c.k > 0 && c.a.col_stride == 1 && c.b.col_stride == 1 && c.c_col_stride == 1 &&
+         !has_epilogue(c.epilogue);
+}
+
+bool is_small(const GemmPlan& plan) {
+  return plan.call.m * plan.call.n <= kSmall * kSmall && plan.call.k <= kSmall;
 }
 
 void run(const GemmPlan& plan) {
-  if (!plan.pack_a && !plan.pack_b && !plan.finish &&
-      plan.call.m * plan.call.n * plan.call.k <= kSmall * kSmall * kSmall) {
+  if (plan.dot) {
+    run_dot(plan);
+  } else if (!plan.pack_a && !plan.pack_b && !plan.finish && is_small(plan)) {
     run_rows(plan.call, *plan.kernels, plan.a_along_k);
   } else {
     run_nest(plan);
+  }
+}
+
+const void* moved(const void* base, std::int64_t elements, DType dtype) {
+  return base == nullptr ? nullptr
+                         : static_cast<const char*>(base) +
+                               elements * static_cast<std::int64_t>(itemsize(dtype));
+}
+
+/// The operands of one position of a batch.
+struct BatchOffsets {
+  std::int64_t a = 0, b = 0, c = 0, bias = 0, residual = 0;
+
+  void add(const GemmBatchAxis& axis, std::int64_t steps) {
+    a += steps * axis.a_stride;
+    b += steps * axis.b_stride;
+    c += steps * axis.c_stride;
+    bias += steps * axis.bias_stride;
+    residual += steps * axis.residual_stride;
+  }
+  void apply(const GemmCall& from, GemmCall& to) const {
+    to.a.data = moved(from.a.data, a, from.dtype);
+    to.b.data = moved(from.b.data, b, from.dtype);
+    to.c = const_cast<void*>(moved(from.c, c, from.dtype));
+    to.epilogue.bias = moved(from.epilogue.bias, bias, from.dtype);
+    to.epilogue.residual = moved(from.epilogue.residual, residual, from.dtype);
+  }
+};
+
+/// Calls body(offsets) at positions begin..end of the batch, the last axis fastest.
+template <class Body>
+void for_each_position(std::span<const GemmBatchAxis> batch, std::int64_t begin, std::int64_t end,
+                       const Body& body) {
+  constexpr std::size_t kAxes = 64;
+  std::array<std::int64_t, kAxes> index{};
+  BatchOffsets offsets;
+  std::int64_t rest = begin;
+  for (std::size_t x = batch.size(); x-- > 0;) {
+    index[x] = rest % batch[x].size;
+    rest /= batch[x].size;
+    offsets.add(batch[x], index[x]);
+  }
+  for (std::int64_t at = begin; at < end; ++at) {
+    body(offsets);
+    for (std::size_t x = batch.size(); x-- > 0;) {
+      offsets.add(batch[x], 1);
+      if (++index[x] < batch[x].size) break;
+      offsets.add(batch[x], -batch[x].size);
+      index[x] = 0;
+    }
   }
 }
 
@@ -72,7 +162,37 @@ void gemm(const GemmCall& call) {
   if (call.m == 0 || call.n == 0) return;
   const GemmKernels& kernels = active_table().gemm[static_cast<int>(call.dtype)];
   if (is_plain_and_small(call, kernels)) return run_rows(call, kernels, true);
+  if (kernels.mr == 0) return reference_gemm(call);
   run(make_plan(call, kernels));
+}
+
+void gemm_batched(const GemmCall& call, std::span<const GemmBatchAxis> batch) {
+  std::int64_t count = 1;
+  for (const GemmBatchAxis& axis : batch) count *= axis.size;
+  if (call.m == 0 || call.n == 0 || count == 0) return;
+  const GemmKernels& kernels = active_table().gemm[static_cast<int>(call.dtype)];
+  // Products that are large enough share threads among themselves; small ones are dealt out.
+  constexpr std::int64_t kTask = 1 << 18;
+  const std::int64_t each = call.m * call.n * std::max<std::int64_t>(call.k, 1);
+  const std::int64_t grain =
+      each >= 4 * kTask ? count : std::max<std::int64_t>(1, kTask / (each + 256));
+  const bool plain = is_plain_and_small(call, kernels);
+  const GemmPlan shared = plain || kernels.mr == 0 ? GemmPlan{} : make_plan(call, kernels);
+  parallel::parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
+    GemmCall one = call;
+    GemmPlan plan = shared;
+    for_each_position(batch, begin, end, [&](const BatchOffsets& offsets) {
+      offsets.apply(call, one);
+      if (plain) return run_rows(one, kernels, true);
+      if (kernels.mr == 0) return reference_gemm(one);
+      plan.call.a.data = shared.transposed ? one.b.data : one.a.data;
+      plan.call.b.data = shared.transposed ? one.a.data : one.b.data;
+      plan.call.c = one.c;
+      plan.call.epilogue.bias = one.epilogue.bias;
+      plan.call.epilogue.residual = one.epilogue.residual;
+      run(plan);
+    });
+  });
 }
 
 }  // namespace baregrad::kernels

@@ -16,6 +16,9 @@ namespace baregrad::kernels {
 
 namespace {
 
+/// Columns of one task of a dot plan: one piece for GemmFinish.
+constexpr std::int64_t kDotColumns = kMaxTileCols;
+
 const char* at(const void* base, std::int64_t offset, int item) {
   return static_cast<const char*>(base) + offset * item;
 }
@@ -35,6 +38,33 @@ struct EvenParts {
   std::int64_t begin(std::int64_t part) const { return part * least + std::min(part, larger); }
   std::int64_t size(std::int64_t part) const { return least + (part < larger ? 1 : 0); }
 };
+
+/// Everything of a GemmFinish but its sums.
+GemmFinish finish_at(const GemmPlan& plan, std::int64_t row, std::int64_t col, std::int64_t rows,
+                     std::int64_t cols) {
+  const GemmCall& call = plan.call;
+  const GemmEpilogue& e = call.epilogue;
+  const int item = static_cast<int>(itemsize(call.dtype));
+  GemmFinish f{};
+  f.rows = rows;
+  f.cols = cols;
+  f.c = at(call.c, row * call.c_row_stride + col * call.c_col_stride, item);
+  f.c_row = call.c_row_stride;
+  f.c_col = call.c_col_stride;
+  if (e.bias != nullptr) {
+    f.bias = at(e.bias, row * plan.bias_row + col * plan.bias_col, item);
+    f.bias_row = plan.bias_row;
+    f.bias_col = plan.bias_col;
+  }
+  if (e.residual != nullptr) {
+    f.residual = at(e.residual, row * e.residual_row_stride + col * e.residual_col_stride, item);
+    f.residual_row = e.residual_row_stride;
+    f.residual_col = e.residual_col_stride;
+  }
+  f.accumulate = call.accumulate;
+  f.activation = e.activation;
+  return f;
+}
 
 /// One step: rows i0.., columns j0.. of C, k from p0.
 struct Step {
@@ -210,35 +240,14 @@ class Nest {
     t.c_row = kernels_.nr;
     t.add = false;
     fn(t);
-    const GemmEpilogue& e = call_.epilogue;
-    const std::int64_t row = s.i0 + i;
-    const std::int64_t col = s.j0 + j;
-    GemmFinish f{};
+    GemmFinish f = finish_at(plan_, s.i0 + i, s.j0 + j, rows, t.cols);
     f.tile = sums;
     f.tile_row = kernels_.nr;
-    f.rows = rows;
-    f.cols = t.cols;
-    f.c = at(call_.c, row * call_.c_row_stride + col * call_.c_col_stride, stored_);
-    f.c_row = call_.c_row_stride;
-    f.c_col = call_.c_col_stride;
     if (s.p0 > 0) {
       f.partial = needs_partial() ? at(partial_, i * partial_row() + j, kernels_.item)
                                   : static_cast<const char*>(f.c);
       f.partial_row = needs_partial() ? partial_row() : call_.c_row_stride;
     }
-    if (e.bias != nullptr) {
-      f.bias = at(e.bias, row * plan_.bias_row + col * plan_.bias_col, stored_);
-      f.bias_row = plan_.bias_row;
-      f.bias_col = plan_.bias_col;
-    }
-    if (e.residual != nullptr) {
-      f.residual =
-          at(e.residual, row * e.residual_row_stride + col * e.residual_col_stride, stored_);
-      f.residual_row = e.residual_row_stride;
-      f.residual_col = e.residual_col_stride;
-    }
-    f.accumulate = call_.accumulate;
-    f.activation = e.activation;
     kernels_.finish(f);
   }
 
@@ -260,6 +269,43 @@ class Nest {
 }  // namespace
 
 void run_nest(const GemmPlan& plan) { Nest(plan).run(); }
+
+void run_dot(const GemmPlan& plan) {
+  const GemmCall& call = plan.call;
+  const GemmKernels& kernels = *plan.kernels;
+  Scratch<4096> packed(plan.pack_a ? static_cast<std::size_t>(call.m * call.k * kernels.item) : 0);
+  GemmDot shared{call.a.data, call.a.row_stride, nullptr, call.b.col_stride, call.k, call.m, 0,
+                 nullptr,     0};
+  if (plan.pack_a) {
+    kernels.pack({call.a.data, call.a.row_stride, call.a.col_stride, call.m, call.k, call.k,
+                  packed.data(), call.k});
+    shared.a = packed.data();
+    shared.a_row = call.k;
+  }
+  // As many columns at a time as make some ten microseconds.
+  constexpr std::int64_t kTask = 1 << 17;
+  const std::int64_t grain =
+      std::clamp<std::int64_t>(kTask / (call.k * call.m) / 8 * 8, 8, kDotColumns);
+  parallel::parallel_for(call.n, grain, [&](std::int64_t begin, std::int64_t end) {
+    GemmDot d = shared;
+    d.b = at(call.b.data, begin * call.b.col_stride, kernels.item);
+    d.cols = end - begin;
+    if (!plan.finish) {
+      d.to = at(call.c, begin, kernels.item);
+      d.to_row = call.c_row_stride;
+      kernels.dot(d);
+      return;
+    }
+    alignas(64) char sums[kMaxDotRows * kDotColumns * sizeof(double)];
+    d.to = sums;
+    d.to_row = kDotColumns;
+    kernels.dot(d);
+    GemmFinish f = finish_at(plan, 0, begin, call.m, d.cols);
+    f.tile = sums;
+    f.tile_row = kDotColumns;
+    kernels.finish(f);
+  });
+}
 
 void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k) {
   GemmTile t;

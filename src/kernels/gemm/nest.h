@@ -8,18 +8,23 @@
 
 namespace baregrad::kernels {
 
+/// The most rows of a dot plan. With no more rows than this on one side, and the other side contiguous
+/// along k, vectors run along k: packing would cost more than the product.
+inline constexpr std::int64_t kMaxDotRows = 8;
+
 /// How one product is computed: chosen once from dtype, shape and strides, then used for any
 /// pointers.
 struct GemmPlan {
-  GemmCall call;  ///< transposed where that makes the rows of C contiguous
-  const GemmKernels* kernels;
-  std::int64_t bias_row;  ///< the transposed bias runs along rows
-  std::int64_t bias_col;
-  bool a_along_k;    ///< tiles read A[i * stride + p], else A[i + p * stride]
-  bool pack_a;
-  bool pack_b;
-  bool finish;       ///< tiles go through GemmFinish, else straight into C
-  bool use_dot;
+  GemmCall call;
+  const GemmKernels* kernels = nullptr;
+  std::int64_t bias_row = 0;  ///< a transposed bias runs along rows
+  std::int64_t bias_col = 0;
+  bool transposed = false;  ///< `call` computes C^T = B^T A^T
+  bool a_along_k = true;    ///< tiles read A[i * stride + p], else A[i + p * stride]
+  bool pack_a = true;
+  bool pack_b = true;
+  bool finish = false;  ///< tiles go through GemmFinish, else straight into C
+  bool dot = false;     ///< few rows of A with many columns of B, contiguous along k
 };
 
 /// Whole products, small or large, on this thread and others.
@@ -27,6 +32,7 @@ void run_nest(const GemmPlan& plan);
 /// A product that packs and finishes nothing: row of tiles by row of tiles, on this thread, without
 /// scratch. k > 0.
 void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k);
+/// A plan with `dot`.
 void run_dot(const GemmPlan& plan);
 
 }  // namespace baregrad::kernels
