@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "baregrad/activation.h"
 #include "baregrad/generator.h"
 #include "baregrad/indexing.h"
 #include "baregrad/tensor.h"
@@ -294,6 +296,36 @@ BAREGRAD_API Tensor cumulative_prod(const Tensor& x, std::int64_t axis, DTypeOpt
 BAREGRAD_API Tensor cumulative_max(const Tensor& x, std::int64_t axis);
 BAREGRAD_API Tensor softmax(const Tensor& x, std::int64_t axis = -1);
 BAREGRAD_API Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
+
+// ---- Products over matrices: sums in the dtype itself (half precision in float32), integers wrap,
+// ---- bools take `and` and `or`
+/// Over the last two axes, broadcast over the others; a vector is a row on the left, a column on
+/// the right, and its axis of size 1 goes again.
+BAREGRAD_API Tensor matmul(const Tensor& a, const Tensor& b);
+/// Written into `out` (or added to it), which has the product's shape and dtype and shares no
+/// memory with a or b.
+BAREGRAD_API const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b,
+                                      bool accumulate = false);
+/// act(x W^T + b), x [..., in], W [out, in], b [out] or undefined.
+BAREGRAD_API Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                           Activation activation = Activation::None);
+/// beta x + alpha (a b), a and b matrices, x broadcast. With beta 0, x is not looked at.
+BAREGRAD_API Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta = 1,
+                          const Scalar& alpha = 1);
+/// matmul of two stacks of as many matrices, without broadcasting.
+BAREGRAD_API Tensor bmm(const Tensor& a, const Tensor& b);
+BAREGRAD_API Tensor outer(const Tensor& x, const Tensor& y);
+/// Sum of the products along one axis, broadcast over the others.
+BAREGRAD_API Tensor vecdot(const Tensor& x, const Tensor& y, std::int64_t axis = -1);
+/// Sum over pairs of axes; what is left of a comes before what is left of b.
+BAREGRAD_API Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& a_axes,
+                              const Dims& b_axes);
+/// The last `axes` axes of a with the first of b.
+BAREGRAD_API Tensor tensordot(const Tensor& a, const Tensor& b, std::int64_t axes = 2);
+/// Einstein's notation: "bij,bjk->bik". Letters name axes, "..." those that broadcast; letters
+/// missing on the right are summed over. Without "->" the letters seen once remain, in alphabetical
+/// order.
+BAREGRAD_API Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands);
 
 // ---- Views: no element is copied --------------------------------------------------------------
 BAREGRAD_API Tensor alias(const Tensor& x);

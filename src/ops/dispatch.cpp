@@ -9,6 +9,7 @@
 #include "core/checked.h"
 #include "core/message.h"
 #include "kernels/elementwise.h"
+#include "kernels/product.h"
 #include "kernels/reduce.h"
 #include "kernels/table.h"
 #include "ops/infer.h"
@@ -175,6 +176,40 @@ Tensor run_view(const OpCall& call) {
   return Tensor::view_of(x.storage(), x.dtype(), infer_view(call), call.name());
 }
 
+/// Inputs of a product in its dtype and aligned, and the call that describes them.
+class ProductInputs {
+ public:
+  ProductInputs(const OpCall& call, DType dtype) : count_(call.inputs.size()) {
+    for (std::size_t k = 0; k < count_; ++k) {
+      const Tensor* t = call.inputs[k];
+      if (t->dtype() != dtype || !t->is_aligned()) {
+        copies_[k] = t->dtype() != dtype ? converted(*t, dtype, call.name()) : clone(*t);
+        t = &copies_[k];
+      }
+      views_[k] = view_of(*t);
+    }
+  }
+  void run(const OpCall& call, const Tensor& out) const {
+    kernels::product({.op = call.op,
+                      .in = {views_.data(), count_},
+                      .out = view_of(out),
+                      .activation = call.attrs.mode,
+                      .accumulate = call.attrs.flag});
+  }
+
+ private:
+  std::size_t count_;
+  std::array<Tensor, kernels::kMaxInputs> copies_;
+  std::array<View, kernels::kMaxInputs> views_;
+};
+
+Tensor run_product(const OpCall& call) {
+  const DType dtype = infer_elementwise_types(call).compute;
+  Tensor out = Tensor::allocate(infer_product(call), dtype, call.name());
+  if (out.numel() != 0) ProductInputs(call, dtype).run(call, out);
+  return out;
+}
+
 /// Row-major and aligned, as kernels that do not walk strides want it.
 Tensor packed(const Tensor& t) { return t.is_contiguous() && t.is_aligned() ? t : clone(t); }
 
@@ -258,6 +293,32 @@ ElementwiseTypes check_result_fits(const OpCall& call, const Tensor& out) {
   return types;
 }
 
+/// A product reads every element many times: it cannot write where it reads.
+void run_product_into(const OpCall& call, const Tensor& out) {
+  const DType dtype = infer_elementwise_types(call).compute;
+  const Dims shape = infer_product(call);
+  if (!(shape == out.shape()) || dtype != out.dtype()) {
+    throw ShapeError(message(call.name(), ": the product of ", describe_inputs(call), " is ",
+                             name(dtype), to_string(shape), " and cannot be written into ",
+                             describe(out)));
+  }
+  for (const Tensor* t : call.inputs) {
+    if (!overlaps(*t, out)) continue;
+    throw ValueError(message(call.name(), ": the output ", describe(out), " shares memory with ",
+                             describe(*t), ", which the product still reads"));
+  }
+  if (out.numel() == 0) return;
+  ProductInputs inputs(call, dtype);
+  if (out.is_aligned()) {
+    inputs.run(call, out);
+  } else {
+    const Tensor aligned = clone(out);
+    inputs.run(call, aligned);
+    copy_(out, aligned);
+  }
+  out.storage()->bump_version();
+}
+
 }  // namespace
 
 Tensor run(const OpCall& call) {
@@ -275,6 +336,8 @@ Tensor run(const OpCall& call) {
       return run_argreduce(call);
     case Family::View:
       return run_view(call);
+    case Family::Product:
+      return run_product(call);
     case Family::Irregular:
       break;
   }
@@ -289,6 +352,10 @@ std::vector<Tensor> run_many(const OpCall& call) {
 void run_into(const OpCall& call, const Tensor& out) {
   check_defined(call);
   check_writable(call, out);
+  if (op_info(call.op).family == Family::Product) {
+    run_product_into(call, out);
+    return;
+  }
   const bool irregular = op_info(call.op).family == Family::Irregular;
   ElementwiseTypes types{};
   if (!irregular) types = check_result_fits(call, out);

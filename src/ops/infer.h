@@ -30,6 +30,9 @@ ReduceTypes infer_reduce_types(const OpCall& call);
 /// The input's shape with the axes of the mask set to 1, or removed.
 Dims infer_reduced_shape(const Dims& shape, std::uint32_t axes, bool keepdims);
 
+/// Shape of a matrix product. Throws ShapeError naming the axes that do not fit.
+Dims infer_product(const OpCall& call);
+
 /// Layout of a view op's result. Throws.
 Layout infer_view(const OpCall& call);
 

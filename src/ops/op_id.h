@@ -14,6 +14,7 @@ enum class OpId : std::uint16_t {
 #define BG_REDUCE(name, rule, doc) name,
 #define BG_ARGREDUCE(name, rule, doc) name,
 #define BG_VIEW(name, rule, doc) name,
+#define BG_PRODUCT(name, rule, doc) name,
 #define BG_IRREGULAR(name, rule, doc) name,
 #include "ops/ops.def"
   kCount
@@ -29,6 +30,7 @@ enum class Family : std::uint8_t {
   Reduce,
   ArgReduce,
   View,
+  Product,
   Irregular,
 };
 
@@ -50,6 +52,7 @@ inline constexpr OpInfo kOpRows[] = {
 #define BG_REDUCE(name, rule, doc) {#name, Family::Reduce, Rule::rule, doc},
 #define BG_ARGREDUCE(name, rule, doc) {#name, Family::ArgReduce, Rule::rule, doc},
 #define BG_VIEW(name, rule, doc) {#name, Family::View, Rule::rule, doc},
+#define BG_PRODUCT(name, rule, doc) {#name, Family::Product, Rule::rule, doc},
 #define BG_IRREGULAR(name, rule, doc) {#name, Family::Irregular, Rule::rule, doc},
 #include "ops/ops.def"
 };

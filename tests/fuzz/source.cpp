@@ -369,6 +369,11 @@ Tensor Source::tensor(Size size, DTypeOption dtype) {
   return note_tensor(strided(shape, type, size));
 }
 
+Tensor Source::of_shape(const Dims& shape, Size size, DTypeOption dtype) {
+  const DType type = dtype.value_or(static_cast<DType>(below(kNumDTypes)));
+  return note_tensor(strided(shape, type, size));
+}
+
 Tensor Source::target(DTypeOption dtype) {
   target_ = tensor(Size::Any, dtype);
   has_target_ = true;

@@ -76,6 +76,8 @@ class Source {
   /// Any dtype, 0 to 16 axes, any strides (permuted, reversed, with gaps, repeated, overlapping),
   /// aligned or not; now and then undefined.
   Tensor tensor(Size size = Size::Any, DTypeOption dtype = {});
+  /// The same of a given shape, never undefined.
+  Tensor of_shape(const Dims& shape, Size size = Size::Any, DTypeOption dtype = {});
   /// The same, to be written into: the caller's only output.
   Tensor target(DTypeOption dtype = {});
   /// A tensor that mostly broadcasts with x; may be x, or overlap it.

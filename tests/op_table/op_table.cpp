@@ -56,8 +56,8 @@ Tensor sample_indices(Rng& rng, const Dims& shape, std::int64_t low, std::int64_
 const std::vector<OpRow>& rows() {
   static const std::vector<OpRow> all = [] {
     std::vector<OpRow> out;
-    for (auto part :
-         {unary_rows(), binary_rows(), reduction_rows(), view_rows(), irregular_rows()}) {
+    for (auto part : {unary_rows(), binary_rows(), reduction_rows(), view_rows(), product_rows(),
+                      irregular_rows()}) {
       for (OpRow& row : part) out.push_back(std::move(row));
     }
     std::stable_sort(out.begin(), out.end(),

@@ -67,6 +67,7 @@ std::vector<OpRow> unary_rows();
 std::vector<OpRow> binary_rows();
 std::vector<OpRow> reduction_rows();
 std::vector<OpRow> view_rows();
+std::vector<OpRow> product_rows();
 std::vector<OpRow> irregular_rows();
 
 /// Random values of a dtype: floats uniform in [low, high], integers small with some extremes.

@@ -1,11 +1,2 @@
-// What a product may pass through on its way into C.
 #pragma once
-
-#include <cstdint>
-
-namespace baregrad::kernels {
-
-/// Gelu is the one with erf. Integers know None and Relu only.
-enum class Activation : std::uint8_t { None, Relu, Gelu, GeluTanh, Silu };
-
-}  // namespace baregrad::kernels
+#include "baregrad/activation.h"

@@ -21,12 +21,14 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
   // A panel of A takes most of L1 while panels of B pass by. Blocks are of one depth, so that the
   // last is not a thin one.
   const std::int64_t most = std::clamp<std::int64_t>(l1 * 7 / 8 / kernels.mr, 192, 512);
-  blocks.kc = k <= most ? k : round_up((k + (k + most - 1) / most - 1) / ((k + most - 1) / most), 8);
+  blocks.kc =
+      k <= most ? k : round_up((k + (k + most - 1) / most - 1) / ((k + most - 1) / most), 8);
   blocks.mb = 2048;
   blocks.nb = 2048;
   // kc x jc of B take half of L2 while panels of A pass by.
   blocks.mc = 256;
-  blocks.jc = std::clamp<std::int64_t>(l2 / 2 / std::max<std::int64_t>(blocks.kc, 1), kernels.nr, 512);
+  blocks.jc =
+      std::clamp<std::int64_t>(l2 / 2 / std::max<std::int64_t>(blocks.kc, 1), kernels.nr, 512);
   // Many tasks, so that any number of threads shares them evenly; but none so small that handing it
   // out would show.
   constexpr std::int64_t kTasks = 32;

@@ -79,9 +79,9 @@ GemmPlan make_plan(const GemmCall& call, const GemmKernels& kernels) {
   // What lies in rows is read where it is, unless many tiles would read it with a page to each row.
   const bool aliases = c.a.row_stride * kernels.item % kAliasing == 0 && c.m > 4;
   plan.pack_a = !(kernels.direct && (c.n <= 256 ? k_unit || row_unit : k_unit && !aliases));
-  plan.pack_b = !(kernels.direct && c.b.col_stride == 1 &&
-                  (kernels.masked || c.n % kernels.lanes == 0) &&
-                  (c.m <= 4 * kernels.mr || c.k * c.n <= (1 << 16)));
+  plan.pack_b =
+      !(kernels.direct && c.b.col_stride == 1 && (kernels.masked || c.n % kernels.lanes == 0) &&
+        (c.m <= 4 * kernels.mr || c.k * c.n <= (1 << 16)));
   return plan;
 }
 

@@ -122,8 +122,8 @@ class Nest {
   }
   /// Sums between two steps live in C where it can hold them.
   bool needs_partial() const {
-    return call_.k > blocks_.kc && (!kernels_.direct || call_.c_col_stride != 1 ||
-                                    (plan_.finish && call_.accumulate));
+    return call_.k > blocks_.kc &&
+           (!kernels_.direct || call_.c_col_stride != 1 || (plan_.finish && call_.accumulate));
   }
   std::int64_t partial_row() const { return std::min(blocks_.nb, call_.n); }
   std::size_t partial_bytes() const {
@@ -149,8 +149,7 @@ class Nest {
     const std::int64_t first = tiles.begin(tile);
     const std::int64_t rows = tiles.size(tile);
     const Matrix& a = call_.a;
-    const void* from =
-        at(a.data, (s.i0 + first) * a.row_stride + s.p0 * a.col_stride, stored_);
+    const void* from = at(a.data, (s.i0 + first) * a.row_stride + s.p0 * a.col_stride, stored_);
     if (plan_.a_along_k) {
       kernels_.pack({from, a.row_stride, a.col_stride, rows, s.depth, s.depth,
                      at(packed_a_, first * a_row_, kernels_.item), a_row_});
@@ -166,10 +165,9 @@ class Nest {
     const std::int64_t depth = std::min(kPackDepth, s.depth - p);
     for (std::int64_t j = 0; j < s.cols; j += kernels_.nr) {
       const std::int64_t cols = std::min<std::int64_t>(kernels_.nr, s.cols - j);
-      kernels_.pack(
-          {at(b.data, (s.p0 + p) * b.row_stride + (s.j0 + j) * b.col_stride, stored_),
-           b.row_stride, b.col_stride, depth, cols, round_up(cols, kernels_.lanes),
-           at(packed_b_, j * s.depth + p * kernels_.nr, kernels_.item), kernels_.nr});
+      kernels_.pack({at(b.data, (s.p0 + p) * b.row_stride + (s.j0 + j) * b.col_stride, stored_),
+                     b.row_stride, b.col_stride, depth, cols, round_up(cols, kernels_.lanes),
+                     at(packed_b_, j * s.depth + p * kernels_.nr, kernels_.item), kernels_.nr});
     }
   }
 
@@ -183,8 +181,7 @@ class Nest {
             const std::int64_t r = task / col_tasks.count;
             const std::int64_t q = task % col_tasks.count;
             const std::int64_t j = col_tasks.begin(q) * kernels_.nr;
-            const std::int64_t j_end =
-                std::min(s.cols, j + col_tasks.size(q) * kernels_.nr);
+            const std::int64_t j_end = std::min(s.cols, j + col_tasks.size(q) * kernels_.nr);
             compute_task(s, tiles, row_tasks.begin(r), row_tasks.begin(r) + row_tasks.size(r), j,
                          j_end);
           }
@@ -215,9 +212,8 @@ class Nest {
           plan_.a_along_k ? kernels_.k_contiguous[rows] : kernels_.row_contiguous[rows];
       for (std::int64_t j = j_begin; j < j_end; j += strip ? j_end - j : kernels_.nr) {
         t.cols = strip ? j_end - j : std::min<std::int64_t>(kernels_.nr, j_end - j);
-        t.b = plan_.pack_b
-                  ? at(packed_b_, j * s.depth, kernels_.item)
-                  : at(call_.b.data, s.p0 * call_.b.row_stride + s.j0 + j, kernels_.item);
+        t.b = plan_.pack_b ? at(packed_b_, j * s.depth, kernels_.item)
+                           : at(call_.b.data, s.p0 * call_.b.row_stride + s.j0 + j, kernels_.item);
         if (finish) {
           finish_tile(s, t, fn, i, rows, j);
         } else {
@@ -274,8 +270,8 @@ void run_dot(const GemmPlan& plan) {
   const GemmCall& call = plan.call;
   const GemmKernels& kernels = *plan.kernels;
   Scratch<4096> packed(plan.pack_a ? static_cast<std::size_t>(call.m * call.k * kernels.item) : 0);
-  GemmDot shared{call.a.data, call.a.row_stride, nullptr, call.b.col_stride, call.k, call.m, 0,
-                 nullptr,     0};
+  GemmDot shared{call.a.data, call.a.row_stride, nullptr, call.b.col_stride, call.k, call.m,
+                 0,           nullptr,           0};
   if (plan.pack_a) {
     kernels.pack({call.a.data, call.a.row_stride, call.a.col_stride, call.m, call.k, call.k,
                   packed.data(), call.k});

@@ -8,8 +8,8 @@
 
 namespace baregrad::kernels {
 
-/// The most rows of a dot plan. With no more rows than this on one side, and the other side contiguous
-/// along k, vectors run along k: packing would cost more than the product.
+/// The most rows of a dot plan. With no more rows than this on one side, and the other side
+/// contiguous along k, vectors run along k: packing would cost more than the product.
 inline constexpr std::int64_t kMaxDotRows = 8;
 
 /// How one product is computed: chosen once from dtype, shape and strides, then used for any
