@@ -1,4 +1,5 @@
-// One matrix product under test: operands in buffers of exactly their size, the reference beside it.
+// One matrix product under test: operands in buffers of exactly their size, the reference beside
+// it.
 #pragma once
 
 #include <algorithm>
@@ -23,20 +24,25 @@ namespace baregrad::test {
 
 /// How a matrix lies in memory.
 enum class MatrixLayout {
-  Rows,          ///< row-major
-  Columns,       ///< column-major
-  PaddedRows,    ///< row-major, rows further apart than they are long
+  Rows,        ///< row-major
+  Columns,     ///< column-major
+  PaddedRows,  ///< row-major, rows further apart than they are long
   PaddedColumns,
   EverySecond,   ///< no unit stride at all
   ReversedRows,  ///< negative row stride
   ReversedColumns,
-  OneRow,        ///< row stride 0
-  OneColumn,     ///< column stride 0
+  OneRow,     ///< row stride 0
+  OneColumn,  ///< column stride 0
 };
-inline constexpr MatrixLayout kReadLayouts[] = {
-    MatrixLayout::Rows,          MatrixLayout::Columns,      MatrixLayout::PaddedRows,
-    MatrixLayout::PaddedColumns, MatrixLayout::EverySecond,  MatrixLayout::ReversedRows,
-    MatrixLayout::ReversedColumns, MatrixLayout::OneRow,     MatrixLayout::OneColumn};
+inline constexpr MatrixLayout kReadLayouts[] = {MatrixLayout::Rows,
+                                                MatrixLayout::Columns,
+                                                MatrixLayout::PaddedRows,
+                                                MatrixLayout::PaddedColumns,
+                                                MatrixLayout::EverySecond,
+                                                MatrixLayout::ReversedRows,
+                                                MatrixLayout::ReversedColumns,
+                                                MatrixLayout::OneRow,
+                                                MatrixLayout::OneColumn};
 inline constexpr MatrixLayout kWriteLayouts[] = {
     MatrixLayout::Rows,        MatrixLayout::Columns,      MatrixLayout::PaddedRows,
     MatrixLayout::EverySecond, MatrixLayout::ReversedRows, MatrixLayout::ReversedColumns};
@@ -53,15 +59,33 @@ class FencedMatrix {
     const std::int64_t r = std::max<std::int64_t>(rows, 1);
     const std::int64_t c = std::max<std::int64_t>(cols, 1);
     switch (layout) {
-      case MatrixLayout::Rows: set(c, 1); break;
-      case MatrixLayout::Columns: set(1, r); break;
-      case MatrixLayout::PaddedRows: set(c + 3, 1); break;
-      case MatrixLayout::PaddedColumns: set(1, r + 5); break;
-      case MatrixLayout::EverySecond: set(2 * c + 1, 2); break;
-      case MatrixLayout::ReversedRows: set(-c, 1); break;
-      case MatrixLayout::ReversedColumns: set(c, -1); break;
-      case MatrixLayout::OneRow: set(0, 1); break;
-      case MatrixLayout::OneColumn: set(1, 0); break;
+      case MatrixLayout::Rows:
+        set(c, 1);
+        break;
+      case MatrixLayout::Columns:
+        set(1, r);
+        break;
+      case MatrixLayout::PaddedRows:
+        set(c + 3, 1);
+        break;
+      case MatrixLayout::PaddedColumns:
+        set(1, r + 5);
+        break;
+      case MatrixLayout::EverySecond:
+        set(2 * c + 1, 2);
+        break;
+      case MatrixLayout::ReversedRows:
+        set(-c, 1);
+        break;
+      case MatrixLayout::ReversedColumns:
+        set(c, -1);
+        break;
+      case MatrixLayout::OneRow:
+        set(0, 1);
+        break;
+      case MatrixLayout::OneColumn:
+        set(1, 0);
+        break;
     }
     std::int64_t low = 0;
     std::int64_t high = 0;
@@ -165,8 +189,8 @@ void check_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const GemmOption
   FencedMatrix<T> b(k, n, options.b);
   FencedMatrix<T> c(m, n, options.c);
   FencedMatrix<T> bias(1, n, MatrixLayout::Rows);
-  FencedMatrix<T> residual(m, n, options.b == MatrixLayout::Columns ? MatrixLayout::Columns
-                                                                   : MatrixLayout::PaddedRows);
+  FencedMatrix<T> residual(
+      m, n, options.b == MatrixLayout::Columns ? MatrixLayout::Columns : MatrixLayout::PaddedRows);
   fill(a);
   fill(b);
   fill(c);
@@ -202,9 +226,8 @@ void check_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const GemmOption
   const auto where = [&](std::int64_t i, std::int64_t j) {
     return ::testing::Message() << "m=" << m << " n=" << n << " k=" << k << " at " << i << ',' << j
                                 << " layouts " << static_cast<int>(options.a) << ' '
-                                << static_cast<int>(options.b) << ' '
-                                << static_cast<int>(options.c) << " isa "
-                                << kernels::isa_name(kernels::active_isa());
+                                << static_cast<int>(options.b) << ' ' << static_cast<int>(options.c)
+                                << " isa " << kernels::isa_name(kernels::active_isa());
   };
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {

@@ -64,8 +64,13 @@ void check_layouts(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 TEST_P(Gemm, EveryLayout) {
-  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{1, 40, 37}, {40, 1, 37}, {5, 70, 19},
-                                {70, 6, 19}, {31, 35, 41}, {20, 90, 1}, {66, 65, 67}}) {
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{1, 40, 37},
+                                {40, 1, 37},
+                                {5, 70, 19},
+                                {70, 6, 19},
+                                {31, 35, 41},
+                                {20, 90, 1},
+                                {66, 65, 67}}) {
     check_layouts<float>(m, n, k);
     check_layouts<double>(m, n, k);
     if (HasFatalFailure()) return;
@@ -79,8 +84,12 @@ TEST_P(Gemm, EveryLayoutInSeveralBlocksOfK) {
 
 template <class T>
 void check_dtype() {
-  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{1, 1, 1}, {1, 50, 20}, {50, 1, 20},
-                                {7, 9, 300}, {33, 130, 17}, {29, 67, 700}}) {
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{1, 1, 1},
+                                {1, 50, 20},
+                                {50, 1, 20},
+                                {7, 9, 300},
+                                {33, 130, 17},
+                                {29, 67, 700}}) {
     check_gemm<T>(m, n, k);
     check_gemm<T>(m, n, k, {.b = MatrixLayout::Columns, .accumulate = true});
     check_gemm<T>(m, n, k, {.a = MatrixLayout::Columns, .c = MatrixLayout::EverySecond});
@@ -116,15 +125,15 @@ TEST_P(Gemm, Epilogues) {
                                       Activation::GeluTanh, Activation::Silu}) {
     for (int which = 0; which < 8; ++which) {
       for (const MatrixLayout c : kWriteLayouts) {
-        for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{1, 45, 20}, {45, 1, 20},
-                                      {17, 45, 20}, {3, 33, 1200}}) {
-          const GemmOptions options{.b = (which & 1) != 0 ? MatrixLayout::Columns
-                                                          : MatrixLayout::Rows,
-                                    .c = c,
-                                    .accumulate = (which & 1) != 0,
-                                    .bias = (which & 2) != 0,
-                                    .residual = (which & 4) != 0,
-                                    .activation = activation};
+        for (const auto& [m, n, k] :
+             {std::array<std::int64_t, 3>{1, 45, 20}, {45, 1, 20}, {17, 45, 20}, {3, 33, 1200}}) {
+          const GemmOptions options{
+              .b = (which & 1) != 0 ? MatrixLayout::Columns : MatrixLayout::Rows,
+              .c = c,
+              .accumulate = (which & 1) != 0,
+              .bias = (which & 2) != 0,
+              .residual = (which & 4) != 0,
+              .activation = activation};
           check_gemm<float>(m, n, k, options);
           check_gemm<double>(m, n, k, options);
           check_gemm<Float16>(m, n, k, options);
@@ -163,10 +172,12 @@ TEST_P(Gemm, LargerShapes) {
   const auto size = [&rng](std::int64_t most) {
     return static_cast<std::int64_t>(rng() % static_cast<std::uint64_t>(most)) + 1;
   };
-  const auto layout = [&rng] { return rng() % 2 == 0 ? MatrixLayout::Rows : MatrixLayout::Columns; };
+  const auto layout = [&rng] {
+    return rng() % 2 == 0 ? MatrixLayout::Rows : MatrixLayout::Columns;
+  };
   for (int i = 0; i < 12; ++i) {
-    const GemmOptions options{.a = layout(), .b = layout(), .c = layout(),
-                              .accumulate = rng() % 2 == 0};
+    const GemmOptions options{
+        .a = layout(), .b = layout(), .c = layout(), .accumulate = rng() % 2 == 0};
     check_gemm<float>(size(300), size(300), size(300), options);
     check_gemm<float>(size(20), size(500), size(1500), options);
     check_gemm<float>(size(500), size(20), size(1500), options);
@@ -260,7 +271,9 @@ TEST_P(Gemm, BatchesWithBroadcastingAndEpilogue) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Isas, Gemm, testing::ValuesIn(kernels::available_isas()),
-                         [](const auto& param) { return std::string(kernels::isa_name(param.param)); });
+                         [](const auto& param) {
+                           return std::string(kernels::isa_name(param.param));
+                         });
 
 /// Restores the number of threads.
 class ThreadCount {
@@ -273,8 +286,12 @@ class ThreadCount {
 
 TEST(GemmThreads, SameBitsAtAnyNumberOfThreads) {
   const ThreadCount restore;
-  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{200, 300, 700}, {1, 3000, 500},
-                                {3000, 1, 500}, {8, 1000, 900}, {64, 640, 64}, {700, 40, 90}}) {
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{200, 300, 700},
+                                {1, 3000, 500},
+                                {3000, 1, 500},
+                                {8, 1000, 900},
+                                {64, 640, 64},
+                                {700, 40, 90}}) {
     for (const bool columns : {false, true}) {
       std::mt19937_64 rng(5);
       std::vector<float> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(k * n));

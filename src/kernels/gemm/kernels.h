@@ -1,9 +1,9 @@
 // What an instruction set offers to the loops of gemm/: plain functions over one tile.
 //
 // T is the compute type of a dtype: f32 for f32, f16 and bf16; f64; an unsigned integer of 16, 32
-// or 64 bits for integers (8 bits compute in 16); a byte of 0 or 1 for bool. Strides count elements.
-// The sum of one element of C runs over k in order, whatever tile it lies in, so that neither its
-// place nor the number of threads shows in its bits.
+// or 64 bits for integers (8 bits compute in 16); a byte of 0 or 1 for bool. Strides count
+// elements. The sum of one element of C runs over k in order, whatever tile it lies in, so that
+// neither its place nor the number of threads shows in its bits.
 #pragma once
 
 #include <cstdint>
@@ -89,9 +89,9 @@ struct GemmKernels {
   int mr = 0;
   int nr = 0;  ///< columns of a packed panel of B
   int lanes = 0;
-  int item = 0;           ///< bytes of T
-  bool direct = false;    ///< tiles may read A and B where they lie: T is the dtype
-  bool masked = false;    ///< ... and B need not have whole vectors
+  int item = 0;         ///< bytes of T
+  bool direct = false;  ///< tiles may read A and B where they lie: T is the dtype
+  bool masked = false;  ///< ... and B need not have whole vectors
   GemmTileFn k_contiguous[kMaxTileRows + 1] = {};    ///< by number of rows: A[i * stride + p]
   GemmTileFn row_contiguous[kMaxTileRows + 1] = {};  ///< A[i + p * stride]
   GemmPackFn pack = nullptr;

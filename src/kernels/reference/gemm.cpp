@@ -68,17 +68,17 @@ void reference_gemm(const GemmCall& call) {
         typename S::Wide sum = 0;
         for (std::int64_t p = 0; p < call.k; ++p) {
           sum = S::add(
-              sum, S::multiply(
-                       S::load(call.a.data, i * call.a.row_stride + p * call.a.col_stride),
-                       S::load(call.b.data, p * call.b.row_stride + j * call.b.col_stride)));
+              sum,
+              S::multiply(S::load(call.a.data, i * call.a.row_stride + p * call.a.col_stride),
+                          S::load(call.b.data, p * call.b.row_stride + j * call.b.col_stride)));
         }
         const std::int64_t at = i * call.c_row_stride + j * call.c_col_stride;
         if (call.accumulate) sum = S::add(sum, S::load(call.c, at));
         if (e.bias != nullptr) sum = S::add(sum, S::load(e.bias, j * e.bias_stride));
         sum = S::act(sum, e.activation);
         if (e.residual != nullptr) {
-          sum = S::add(sum, S::load(e.residual,
-                                    i * e.residual_row_stride + j * e.residual_col_stride));
+          sum = S::add(sum,
+                       S::load(e.residual, i * e.residual_row_stride + j * e.residual_col_stride));
         }
         static_cast<typename S::Raw*>(call.c)[at] = static_cast<typename S::Raw>(sum);
       }

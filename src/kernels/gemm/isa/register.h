@@ -7,10 +7,6 @@
 
 namespace baregrad::kernels::HWY_NAMESPACE {
 
-
-
-
-
 /// Tiles of T; packing and finishing for dtype S.
 template <class S, class T>
 BG_INLINE GemmKernels gemm_kernels(const GemmKernels& tiles) {

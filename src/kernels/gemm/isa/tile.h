@@ -131,7 +131,8 @@ void tile(const GemmTile& t) {
   auto* c = static_cast<T*>(t.c);
   std::int64_t left = t.cols;
   if constexpr (kWide > kTileVecs && std::is_floating_point_v<T>) {
-    for (; left >= kWide * kLanes; left -= kWide * kLanes, b += kWide * kLanes, c += kWide * kLanes) {
+    for (; left >= kWide * kLanes;
+         left -= kWide * kLanes, b += kWide * kLanes, c += kWide * kLanes) {
       compute_tile<V, kRows, kWide, kUnitK, false>(t, a, b, c, kLanes);
     }
   }
