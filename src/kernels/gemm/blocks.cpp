@@ -48,7 +48,7 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
   // Many tasks, so that any number of threads shares them evenly; but none so small that handing it
   // out would show.
   constexpr std::int64_t kTasks = 32;
-  constexpr std::int64_t kLeast = 1 << 19;
+  constexpr std::int64_t kLeast = 1 << 17;
   const std::int64_t block_rows = std::min(m, blocks.mb);
   const std::int64_t block_cols = std::min(n, blocks.nb);
   std::int64_t rows = std::min(block_rows, blocks.mc);

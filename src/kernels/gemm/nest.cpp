@@ -117,10 +117,11 @@ class Nest {
     const std::int64_t cols = round_up(std::min(blocks_.nb, call_.n), kernels_.nr);
     return static_cast<std::size_t>(round_up(cols * blocks_.kc * kernels_.item, 64));
   }
-  /// Sums between two steps live in C where it can hold them.
+  /// Sums between two steps live in C where it can hold them, and is not read at the end.
   bool needs_partial() const {
-    return call_.k > blocks_.kc &&
-           (!kernels_.direct || call_.c_col_stride != 1 || (plan_.finish && call_.accumulate));
+    if (call_.k <= blocks_.kc) return false;
+    if (!kernels_.direct || call_.c_col_stride != 1) return true;
+    return plan_.finish && (call_.accumulate || call_.epilogue.residual == call_.c);
   }
   std::int64_t partial_row() const { return std::min(blocks_.nb, call_.n); }
   std::size_t partial_bytes() const {
