@@ -42,7 +42,12 @@ struct RowsOfA<false, kRows, T> {
 template <class V, int kRows, int kVecs, bool kUnitK, bool kPart, class T>
 BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int last) {
   constexpr int kLanes = V::kLanes;
+  // Sanitizers instrument every load: unrolled, a file would take them many minutes.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr int kUnroll = 1;
+#else
   constexpr int kUnroll = 4;
+#endif
   V acc[kRows][kVecs];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
