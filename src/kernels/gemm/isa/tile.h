@@ -121,7 +121,7 @@ BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int
 /// long pieces of B.
 constexpr int wide_vecs(int rows) {
   if (HWY_TARGET == HWY_AVX3) return rows <= 2 ? 8 : rows <= 4 ? 6 : rows <= 6 ? 4 : kTileVecs;
-  if (HWY_TARGET == HWY_AVX2) return rows <= 2 ? 4 : rows == 3 ? 3 : kTileVecs;
+  if (HWY_TARGET == HWY_AVX2) return rows == 1 ? 8 : rows == 2 ? 5 : rows == 3 ? 3 : kTileVecs;
   return kTileVecs;
 }
 
