@@ -145,6 +145,36 @@ TEST_P(Gemm, Epilogues) {
   }
 }
 
+// x += f(x) W: the residual is C itself, also where sums of several blocks of k wait in between.
+TEST_P(Gemm, ResidualMayBeC) {
+  for (const std::int64_t k : {20, 1200}) {
+    constexpr std::int64_t kM = 20, kN = 50;
+    std::mt19937_64 rng(4);
+    std::vector<float> a(static_cast<std::size_t>(kM * k)), b(static_cast<std::size_t>(k * kN));
+    std::vector<float> c(kM * kN);
+    for (auto* x : {&a, &b, &c}) {
+      for (float& v : *x) v = gemm_value<float>(rng);
+    }
+    std::vector<float> expected = c;
+    GemmCall call;
+    call.m = kM;
+    call.n = kN;
+    call.k = k;
+    call.a = {a.data(), k, 1};
+    call.b = {b.data(), kN, 1};
+    call.c_row_stride = call.epilogue.residual_row_stride = kN;
+    call.c_col_stride = call.epilogue.residual_col_stride = 1;
+    call.epilogue.activation = Activation::Relu;
+    call.c = expected.data();
+    call.epilogue.residual = expected.data();
+    kernels::reference_gemm(call);
+    call.c = c.data();
+    call.epilogue.residual = c.data();
+    kernels::gemm(call);
+    for (std::size_t i = 0; i < c.size(); ++i) ASSERT_NEAR(c[i], expected[i], 1e-4) << k;
+  }
+}
+
 TEST_P(Gemm, NoDepthGivesZerosAndTheEpilogue) {
   check_gemm<float>(5, 7, 0);
   check_gemm<float>(5, 7, 0, {.accumulate = true, .bias = true});

@@ -11,18 +11,34 @@ namespace {
 
 std::int64_t round_up(std::int64_t x, std::int64_t unit) { return (x + unit - 1) / unit * unit; }
 
+/// Elements that a cache holds.
+std::int64_t room(std::size_t bytes, const GemmKernels& kernels) {
+  return static_cast<std::int64_t>(bytes) / kernels.item;
+}
+
 }  // namespace
+
+bool reads_a_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t row_stride) {
+  // Rows this far apart fall on the same sets of L1: with more of them than ways, a step along k
+  // loses the lines that the next one needs.
+  constexpr std::int64_t kAliasing = 2048;
+  return m <= 4 || row_stride * kernels.item % kAliasing != 0;
+}
+
+bool reads_b_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return m <= 8 * kernels.mr || k * n <= room(cache_sizes().l2, kernels);
+}
 
 GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n, std::int64_t k) {
   const CacheSizes& cache = cache_sizes();
-  const auto l1 = static_cast<std::int64_t>(cache.l1) / kernels.item;
-  const auto l2 = static_cast<std::int64_t>(cache.l2) / kernels.item;
+  const std::int64_t l1 = room(cache.l1, kernels);
+  const std::int64_t l2 = room(cache.l2, kernels);
   GemmBlocks blocks;
   // A panel of A takes most of L1 while panels of B pass by. Blocks are of one depth, so that the
   // last is not a thin one.
   const std::int64_t most = std::clamp<std::int64_t>(l1 * 7 / 8 / kernels.mr, 192, 512);
-  blocks.kc =
-      k <= most ? k : round_up((k + (k + most - 1) / most - 1) / ((k + most - 1) / most), 8);
+  const std::int64_t steps = std::max<std::int64_t>((k + most - 1) / most, 1);
+  blocks.kc = steps == 1 ? k : round_up((k + steps - 1) / steps, 8);
   blocks.mb = 2048;
   blocks.nb = 2048;
   // kc x jc of B take half of L2 while panels of A pass by.
@@ -32,7 +48,7 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
   // Many tasks, so that any number of threads shares them evenly; but none so small that handing it
   // out would show.
   constexpr std::int64_t kTasks = 32;
-  constexpr std::int64_t kLeast = 1 << 19;
+  constexpr std::int64_t kLeast = 1 << 17;
   const std::int64_t block_rows = std::min(m, blocks.mb);
   const std::int64_t block_cols = std::min(n, blocks.nb);
   std::int64_t rows = std::min(block_rows, blocks.mc);
@@ -46,6 +62,24 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
   blocks.mc = round_up(rows, kernels.mr);
   blocks.jc = round_up(cols, kernels.nr);
   return blocks;
+}
+
+SkinnyBlocks skinny_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n,
+                           std::int64_t k) {
+  const CacheSizes& cache = cache_sizes();
+  // C stays in half of L1. A single row out of memory takes few rows of B at a time and long pieces
+  // of them: the prefetchers follow some ten streams, not sixty.
+  const std::int64_t cols = room(cache.l1 / 2, kernels) / m / 128 * 128;
+  const bool from_memory = m == 1 && k * n > room(cache.l3, kernels);
+  return {std::max<std::int64_t>(cols, 256), from_memory ? 8 : 64};
+}
+
+DotBlocks dot_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t k) {
+  // The rows stay in half of L2; a task takes some ten microseconds.
+  constexpr std::int64_t kTask = 1 << 17;
+  const std::int64_t rows = room(cache_sizes().l2 / 2, kernels) / k / 4 * 4;
+  return {std::clamp<std::int64_t>(rows, 4, kMaxDotRows),
+          std::clamp<std::int64_t>(kTask / (k * m) / 8 * 8, 8, kMaxDotCols)};
 }
 
 }  // namespace baregrad::kernels

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "kernels/gemm/blocks.h"
 #include "kernels/gemm/nest.h"
 #include "kernels/reference/gemm.h"
 #include "kernels/table.h"
@@ -13,11 +14,6 @@
 namespace baregrad::kernels {
 
 namespace {
-
-/// Up to this size nothing is cut up, packed or shared with other threads.
-constexpr std::int64_t kSmall = 64;
-/// A row of A that lies this many bytes from the next falls on the same cache sets.
-constexpr std::int64_t kAliasing = 2048;
 
 bool has_epilogue(const GemmEpilogue& e) {
   return e.bias != nullptr || e.residual != nullptr || e.activation != Activation::None;
@@ -76,31 +72,35 @@ GemmPlan make_plan(const GemmCall& call, const GemmKernels& kernels) {
   const bool k_unit = c.a.col_stride == 1;
   const bool row_unit = c.a.row_stride == 1;
   plan.a_along_k = k_unit || !row_unit;
-  // What lies in rows is read where it is, unless many tiles would read it with a page to each row.
-  const bool aliases = c.a.row_stride * kernels.item % kAliasing == 0 && c.m > 4;
-  plan.pack_a = !(kernels.direct && (c.n <= 256 ? k_unit || row_unit : k_unit && !aliases));
-  plan.pack_b =
-      !(kernels.direct && c.b.col_stride == 1 && (kernels.masked || c.n % kernels.lanes == 0) &&
-        (c.m <= 4 * kernels.mr || c.k * c.n <= (1 << 16)));
+  const bool a_in_place =
+      c.n <= 256 ? k_unit || row_unit : k_unit && reads_a_in_place(kernels, c.m, c.a.row_stride);
+  const bool b_in_place = c.b.col_stride == 1 && (kernels.masked || c.n % kernels.lanes == 0) &&
+                          reads_b_in_place(kernels, c.m, c.n, c.k);
+  plan.pack_a = !kernels.direct || !a_in_place;
+  plan.pack_b = !kernels.direct || !b_in_place;
   return plan;
 }
 
 /// The everyday case, found in a few comparisons: a product of ten by ten takes 40 ns.
 bool is_plain_and_small(const GemmCall& c, const GemmKernels& kernels) {
-  return kernels.masked && kernels.direct && c.m <= kSmall && c.n <= kSmall && c.k <= kSmall &&
-         c.k > 0 && c.a.col_stride == 1 && c.b.col_stride == 1 && c.c_col_stride == 1 &&
-         !has_epilogue(c.epilogue);
+  return kernels.masked && kernels.direct && c.m <= kSmallGemm && c.n <= kSmallGemm &&
+         c.k <= kSmallGemm && c.k > 0 && c.a.col_stride == 1 && c.b.col_stride == 1 &&
+         c.c_col_stride == 1 && !has_epilogue(c.epilogue);
 }
 
 bool is_small(const GemmPlan& plan) {
-  return plan.call.m * plan.call.n <= kSmall * kSmall && plan.call.k <= kSmall;
+  return plan.call.m * plan.call.n <= kSmallGemm * kSmallGemm && plan.call.k <= kSmallGemm;
 }
 
 void run(const GemmPlan& plan) {
   if (plan.dot) {
     run_dot(plan);
-  } else if (!plan.pack_a && !plan.pack_b && !plan.finish && is_small(plan)) {
+  } else if (plan.pack_a || plan.pack_b || plan.finish) {
+    run_nest(plan);
+  } else if (is_small(plan)) {
     run_rows(plan.call, *plan.kernels, plan.a_along_k);
+  } else if (plan.call.m <= plan.kernels->mr) {
+    run_skinny(plan);
   } else {
     run_nest(plan);
   }

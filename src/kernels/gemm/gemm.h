@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "baregrad/activation.h"
 #include "baregrad/dtype.h"
-#include "kernels/gemm/activation.h"
 
 namespace baregrad::kernels {
 
@@ -62,7 +62,8 @@ struct GemmBatchAxis {
 };
 
 /// The same product at every position of the batch; the last axis varies fastest. Products of a
-/// batch do not share elements of C.
+/// batch do not share elements of C. Where memory runs out, other products of the batch may already
+/// be written; none is written in part.
 void gemm_batched(const GemmCall& call, std::span<const GemmBatchAxis> batch);
 
 }  // namespace baregrad::kernels

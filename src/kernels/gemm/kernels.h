@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "kernels/gemm/activation.h"
+#include "baregrad/activation.h"
 
 namespace baregrad::kernels {
 

@@ -16,9 +16,6 @@ namespace baregrad::kernels {
 
 namespace {
 
-/// Columns of one task of a dot plan: one piece for GemmFinish.
-constexpr std::int64_t kDotColumns = kMaxTileCols;
-
 const char* at(const void* base, std::int64_t offset, int item) {
   return static_cast<const char*>(base) + offset * item;
 }
@@ -120,10 +117,11 @@ class Nest {
     const std::int64_t cols = round_up(std::min(blocks_.nb, call_.n), kernels_.nr);
     return static_cast<std::size_t>(round_up(cols * blocks_.kc * kernels_.item, 64));
   }
-  /// Sums between two steps live in C where it can hold them.
+  /// Sums between two steps live in C where it can hold them, and is not read at the end.
   bool needs_partial() const {
-    return call_.k > blocks_.kc &&
-           (!kernels_.direct || call_.c_col_stride != 1 || (plan_.finish && call_.accumulate));
+    if (call_.k <= blocks_.kc) return false;
+    if (!kernels_.direct || call_.c_col_stride != 1) return true;
+    return plan_.finish && (call_.accumulate || call_.epilogue.residual == call_.c);
   }
   std::int64_t partial_row() const { return std::min(blocks_.nb, call_.n); }
   std::size_t partial_bytes() const {
@@ -193,40 +191,59 @@ class Nest {
     const bool finish = plan_.finish && s.p0 + s.depth >= call_.k;
     // One row of tiles that reads B in place runs along it.
     const bool strip = tiles.count == 1 && !plan_.pack_b && !finish;
-    GemmTile t;
-    t.k = s.depth;
-    t.b_packed = plan_.pack_b;
-    t.b_row = plan_.pack_b ? kernels_.nr : call_.b.row_stride;
-    for (std::int64_t tile = tile_begin; tile < tile_end; ++tile) {
-      const std::int64_t i = tiles.begin(tile);
-      const std::int64_t rows = tiles.size(tile);
-      if (plan_.pack_a) {
-        t.a = at(packed_a_, i * a_row_, kernels_.item);
-        t.a_stride = plan_.a_along_k ? a_row_ : rows;
-      } else {
-        const Matrix& a = call_.a;
-        t.a = at(a.data, (s.i0 + i) * a.row_stride + s.p0 * a.col_stride, kernels_.item);
-        t.a_stride = plan_.a_along_k ? a.row_stride : a.col_stride;
+    const std::int64_t width = strip ? j_end - j_begin : kernels_.nr;
+    // A packed panel of A stays in L1 while those of B pass by; a B that is read in place is read
+    // once.
+    if (plan_.pack_b) {
+      for (std::int64_t tile = tile_begin; tile < tile_end; ++tile) {
+        for (std::int64_t j = j_begin; j < j_end; j += width) {
+          compute_tile(s, tiles, tile, j, std::min(width, j_end - j), finish);
+        }
       }
-      const GemmTileFn fn =
-          plan_.a_along_k ? kernels_.k_contiguous[rows] : kernels_.row_contiguous[rows];
-      for (std::int64_t j = j_begin; j < j_end; j += strip ? j_end - j : kernels_.nr) {
-        t.cols = strip ? j_end - j : std::min<std::int64_t>(kernels_.nr, j_end - j);
-        t.b = plan_.pack_b ? at(packed_b_, j * s.depth, kernels_.item)
-                           : at(call_.b.data, s.p0 * call_.b.row_stride + s.j0 + j, kernels_.item);
-        if (finish) {
-          finish_tile(s, t, fn, i, rows, j);
-        } else {
-          void* sums = needs_partial() ? partial_ : call_.c;
-          const std::int64_t row = needs_partial() ? partial_row() : call_.c_row_stride;
-          const std::int64_t first = needs_partial() ? i * row + j : (s.i0 + i) * row + s.j0 + j;
-          t.c = at(sums, first, kernels_.item);
-          t.c_row = row;
-          t.add = s.p0 > 0 || (call_.accumulate && !plan_.finish);
-          fn(t);
+    } else {
+      for (std::int64_t j = j_begin; j < j_end; j += width) {
+        for (std::int64_t tile = tile_begin; tile < tile_end; ++tile) {
+          compute_tile(s, tiles, tile, j, std::min(width, j_end - j), finish);
         }
       }
     }
+  }
+
+  void compute_tile(const Step& s, const EvenParts& tiles, std::int64_t tile, std::int64_t j,
+                    std::int64_t cols, bool finish) {
+    const std::int64_t i = tiles.begin(tile);
+    const std::int64_t rows = tiles.size(tile);
+    GemmTile t;
+    t.k = s.depth;
+    t.cols = cols;
+    if (plan_.pack_a) {
+      t.a = at(packed_a_, i * a_row_, kernels_.item);
+      t.a_stride = plan_.a_along_k ? a_row_ : rows;
+    } else {
+      const Matrix& a = call_.a;
+      t.a = at(a.data, (s.i0 + i) * a.row_stride + s.p0 * a.col_stride, kernels_.item);
+      t.a_stride = plan_.a_along_k ? a.row_stride : a.col_stride;
+    }
+    t.b_packed = plan_.pack_b;
+    if (plan_.pack_b) {
+      t.b = at(packed_b_, j * s.depth, kernels_.item);
+      t.b_row = kernels_.nr;
+    } else {
+      t.b = at(call_.b.data, s.p0 * call_.b.row_stride + s.j0 + j, kernels_.item);
+      t.b_row = call_.b.row_stride;
+    }
+    const GemmTileFn fn =
+        plan_.a_along_k ? kernels_.k_contiguous[rows] : kernels_.row_contiguous[rows];
+    if (finish) return finish_tile(s, t, fn, i, rows, j);
+    if (needs_partial()) {
+      t.c = at(partial_, i * partial_row() + j, kernels_.item);
+      t.c_row = partial_row();
+    } else {
+      t.c = at(call_.c, (s.i0 + i) * call_.c_row_stride + s.j0 + j, kernels_.item);
+      t.c_row = call_.c_row_stride;
+    }
+    t.add = s.p0 > 0 || (call_.accumulate && !plan_.finish);
+    fn(t);
   }
 
   void finish_tile(const Step& s, GemmTile& t, GemmTileFn fn, std::int64_t i, std::int64_t rows,
@@ -266,6 +283,29 @@ class Nest {
 
 void run_nest(const GemmPlan& plan) { Nest(plan).run(); }
 
+void run_skinny(const GemmPlan& plan) {
+  const GemmCall& call = plan.call;
+  const GemmKernels& kernels = *plan.kernels;
+  const SkinnyBlocks blocks = skinny_blocks(kernels, call.m, call.n, call.k);
+  const GemmTileFn fn = (plan.a_along_k ? kernels.k_contiguous : kernels.row_contiguous)[call.m];
+  parallel::parallel_for(call.n, blocks.cols, [&](std::int64_t begin, std::int64_t end) {
+    GemmTile t;
+    t.a_stride = plan.a_along_k ? call.a.row_stride : call.a.col_stride;
+    t.b_row = call.b.row_stride;
+    t.b_packed = false;
+    t.c = at(call.c, begin, kernels.item);
+    t.c_row = call.c_row_stride;
+    t.cols = end - begin;
+    for (std::int64_t p = 0; p < call.k; p += blocks.depth) {
+      t.a = at(call.a.data, p * call.a.col_stride, kernels.item);
+      t.b = at(call.b.data, p * call.b.row_stride + begin, kernels.item);
+      t.k = std::min(blocks.depth, call.k - p);
+      t.add = p > 0 || call.accumulate;
+      fn(t);
+    }
+  });
+}
+
 void run_dot(const GemmPlan& plan) {
   const GemmCall& call = plan.call;
   const GemmKernels& kernels = *plan.kernels;
@@ -278,29 +318,30 @@ void run_dot(const GemmPlan& plan) {
     shared.a = packed.data();
     shared.a_row = call.k;
   }
-  // As many columns at a time as make some ten microseconds.
-  constexpr std::int64_t kTask = 1 << 17;
-  const std::int64_t grain =
-      std::clamp<std::int64_t>(kTask / (call.k * call.m) / 8 * 8, 8, kDotColumns);
-  parallel::parallel_for(call.n, grain, [&](std::int64_t begin, std::int64_t end) {
-    GemmDot d = shared;
-    d.b = at(call.b.data, begin * call.b.col_stride, kernels.item);
-    d.cols = end - begin;
-    if (!plan.finish) {
-      d.to = at(call.c, begin, kernels.item);
-      d.to_row = call.c_row_stride;
+  const auto [rows, grain] = dot_blocks(kernels, call.m, call.k);
+  for (std::int64_t i = 0; i < call.m; i += rows) {
+    parallel::parallel_for(call.n, grain, [&](std::int64_t begin, std::int64_t end) {
+      GemmDot d = shared;
+      d.a = at(shared.a, i * shared.a_row, kernels.item);
+      d.b = at(call.b.data, begin * call.b.col_stride, kernels.item);
+      d.rows = std::min(rows, call.m - i);
+      d.cols = end - begin;
+      if (!plan.finish) {
+        d.to = at(call.c, i * call.c_row_stride + begin, kernels.item);
+        d.to_row = call.c_row_stride;
+        kernels.dot(d);
+        return;
+      }
+      alignas(64) char sums[kMaxDotRows * kMaxDotCols * sizeof(double)];
+      d.to = sums;
+      d.to_row = kMaxDotCols;
       kernels.dot(d);
-      return;
-    }
-    alignas(64) char sums[kMaxDotRows * kDotColumns * sizeof(double)];
-    d.to = sums;
-    d.to_row = kDotColumns;
-    kernels.dot(d);
-    GemmFinish f = finish_at(plan, 0, begin, call.m, d.cols);
-    f.tile = sums;
-    f.tile_row = kDotColumns;
-    kernels.finish(f);
-  });
+      GemmFinish f = finish_at(plan, i, begin, d.rows, d.cols);
+      f.tile = sums;
+      f.tile_row = kMaxDotCols;
+      kernels.finish(f);
+    });
+  }
 }
 
 void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k) {

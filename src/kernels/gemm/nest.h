@@ -8,10 +8,6 @@
 
 namespace baregrad::kernels {
 
-/// The most rows of a dot plan. With no more rows than this on one side, and the other side
-/// contiguous along k, vectors run along k: packing would cost more than the product.
-inline constexpr std::int64_t kMaxDotRows = 8;
-
 /// How one product is computed: chosen once from dtype, shape and strides, then used for any
 /// pointers.
 struct GemmPlan {
@@ -32,6 +28,8 @@ void run_nest(const GemmPlan& plan);
 /// A product that packs and finishes nothing: row of tiles by row of tiles, on this thread, without
 /// scratch. k > 0.
 void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k);
+/// One row of tiles that packs and finishes nothing: B is read along its rows, a few at a time.
+void run_skinny(const GemmPlan& plan);
 /// A plan with `dot`.
 void run_dot(const GemmPlan& plan);
 

@@ -52,32 +52,42 @@ BG_INLINE void dot_tile(const T* a, std::int64_t a_row, const T* b, std::int64_t
   }
 }
 
-template <class T, int kRows>
-BG_INLINE void dot_rows(const GemmDot& t, const T* a, T* to) {
-  const auto* b = static_cast<const T*>(t.b);
-  // A lone row needs as many chains as the others have.
-  constexpr int kWide = kRows == 1 ? 2 * kDotCols : kDotCols;
-  std::int64_t j = 0;
-  for (; j + kWide <= t.cols; j += kWide) {
-    dot_tile<T, kRows, kWide>(a, t.a_row, b + j * t.b_col, t.b_col, t.k, to + j, t.to_row);
+/// kCols columns with all rows.
+template <class T, int kCols>
+BG_INLINE void dot_columns(const GemmDot& t, const T* b, T* to) {
+  const auto* a = static_cast<const T*>(t.a);
+  std::int64_t i = 0;
+  for (; i + kDotRows <= t.rows; i += kDotRows) {
+    dot_tile<T, kDotRows, kCols>(a + i * t.a_row, t.a_row, b, t.b_col, t.k, to + i * t.to_row,
+                                 t.to_row);
   }
-  for (; j < t.cols; ++j) {
-    dot_tile<T, kRows, 1>(a, t.a_row, b + j * t.b_col, t.b_col, t.k, to + j, t.to_row);
+  if constexpr (kDotRows > 2) {
+    for (; i + 2 <= t.rows; i += 2) {
+      dot_tile<T, 2, kCols>(a + i * t.a_row, t.a_row, b, t.b_col, t.k, to + i * t.to_row, t.to_row);
+    }
+  }
+  for (; i < t.rows; ++i) {
+    dot_tile<T, 1, kCols>(a + i * t.a_row, t.a_row, b, t.b_col, t.k, to + i * t.to_row, t.to_row);
   }
 }
 
+/// Columns outside, rows inside: B is the large one and is read once.
 template <class T>
 void dot(const GemmDot& t) {
-  const auto* a = static_cast<const T*>(t.a);
+  const auto* b = static_cast<const T*>(t.b);
   auto* to = static_cast<T*>(t.to);
-  std::int64_t i = 0;
-  for (; i + kDotRows <= t.rows; i += kDotRows) {
-    dot_rows<T, kDotRows>(t, a + i * t.a_row, to + i * t.to_row);
+  std::int64_t j = 0;
+  // A lone row needs as many chains as the others have.
+  if (t.rows == 1) {
+    for (; j + 2 * kDotCols <= t.cols; j += 2 * kDotCols) {
+      dot_tile<T, 1, 2 * kDotCols>(static_cast<const T*>(t.a), t.a_row, b + j * t.b_col, t.b_col,
+                                   t.k, to + j, t.to_row);
+    }
   }
-  if constexpr (kDotRows > 2) {
-    for (; i + 2 <= t.rows; i += 2) dot_rows<T, 2>(t, a + i * t.a_row, to + i * t.to_row);
+  for (; j + kDotCols <= t.cols; j += kDotCols) {
+    dot_columns<T, kDotCols>(t, b + j * t.b_col, to + j);
   }
-  for (; i < t.rows; ++i) dot_rows<T, 1>(t, a + i * t.a_row, to + i * t.to_row);
+  for (; j < t.cols; ++j) dot_columns<T, 1>(t, b + j * t.b_col, to + j);
 }
 
 }  // namespace baregrad::kernels::HWY_NAMESPACE

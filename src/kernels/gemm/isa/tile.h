@@ -42,7 +42,12 @@ struct RowsOfA<false, kRows, T> {
 template <class V, int kRows, int kVecs, bool kUnitK, bool kPart, class T>
 BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int last) {
   constexpr int kLanes = V::kLanes;
+  // Sanitizers instrument every load: unrolled, a file would take them many minutes.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr int kUnroll = 1;
+#else
   constexpr int kUnroll = 4;
+#endif
   V acc[kRows][kVecs];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
@@ -116,7 +121,7 @@ BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int
 /// long pieces of B.
 constexpr int wide_vecs(int rows) {
   if (HWY_TARGET == HWY_AVX3) return rows <= 2 ? 8 : rows <= 4 ? 6 : rows <= 6 ? 4 : kTileVecs;
-  if (HWY_TARGET == HWY_AVX2) return rows <= 2 ? 4 : rows == 3 ? 3 : kTileVecs;
+  if (HWY_TARGET == HWY_AVX2) return rows == 1 ? 8 : rows == 2 ? 5 : rows == 3 ? 3 : kTileVecs;
   return kTileVecs;
 }
 
