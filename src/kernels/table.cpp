@@ -68,6 +68,7 @@ Entry* build(Isa isa) {
   register_irregular(entry->table);
   switch (isa) {
     case Isa::Reference:
+      N_SCALAR::register_staging(entry->table);
       break;
     case Isa::Scalar:
       N_SCALAR::register_kernels(entry->table);

@@ -16,5 +16,6 @@ void register_ternary(KernelTable& table);
 void register_casts(KernelTable& table);
 void register_reductions(KernelTable& table);
 void register_rows(KernelTable& table);
+void register_staging(KernelTable& table);
 
 }  // namespace baregrad::kernels::HWY_NAMESPACE

@@ -15,6 +15,7 @@ void register_kernels(KernelTable& table) {
   register_casts(table);
   register_reductions(table);
   register_rows(table);
+  register_staging(table);
 }
 
 }  // namespace baregrad::kernels::HWY_NAMESPACE
