@@ -27,7 +27,7 @@ void with_itemsize(std::size_t bytes, F&& f) {
   }
 }
 
-inline const StageKernels& stage_kernels(std::size_t bytes) noexcept {
+inline const StageKernels& stage_kernels(std::size_t bytes) {
   return active_table().stage[bytes == 8 ? 3 : bytes / 2];
 }
 

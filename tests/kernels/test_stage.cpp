@@ -1,5 +1,6 @@
 // Staging kernels on every instruction set: against copies made one element at a time, in blocks
 // of just the size needed, at any alignment.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -68,7 +69,7 @@ TEST_P(StageKernelsOf, GatherAndScatterFollowTheStride) {
           const std::int64_t reach = n == 0 ? 0 : (n - 1) * std::abs(stride) + width;
           const Block apart(reach, odd);
           const Bytes before = counted(reach);
-          std::memcpy(apart.begin(), before.data(), before.size());
+          std::copy(before.begin(), before.end(), apart.begin());
           char* first = apart.begin() + (stride < 0 && n > 0 ? reach - width : 0);
           const Block together(n * width, odd);
           kernels.gather(together.begin(), first, stride, n);
