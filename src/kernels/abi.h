@@ -39,6 +39,20 @@ using ElementwiseFn = void (*)(const void* const* in, void* out, std::int64_t n,
 /// n elements converted, contiguous in and out, not overlapping unless the item sizes are equal.
 using CastFn = void (*)(const void* in, void* out, std::int64_t n);
 
+/// Moving elements of one size between places a byte stride apart and contiguous ones. Nothing need
+/// be aligned; gaps between the first and the last element read may be read too.
+struct StageKernels {
+  /// dst[i] = *value
+  void (*fill)(char* dst, const char* value, std::int64_t n) = nullptr;
+  /// dst[i] = src[i * stride]
+  void (*gather)(char* dst, const char* src, std::int64_t stride, std::int64_t n) = nullptr;
+  /// dst[i * stride] = src[i]
+  void (*scatter)(char* dst, std::int64_t stride, const char* src, std::int64_t n) = nullptr;
+  /// dst[r * cols + c] = src[r * row_stride + c * col_stride], for |row_stride| < |col_stride|
+  void (*transpose)(char* dst, const char* src, std::int64_t rows, std::int64_t row_stride,
+                    std::int64_t cols, std::int64_t col_stride) = nullptr;
+};
+
 /// A reduction of a block of one compute type, rows x cols with contiguous columns, into
 /// accumulators of type `acc`.
 /// `shift` is null but for var and std: there the accumulated quantity is (x - shift)^2, one shift
@@ -87,6 +101,7 @@ struct KernelTable {
   RowFn row[kNumOps][kNumDTypes] = {};
   ExpBlockFn exp_block[kNumDTypes] = {};
   CastFn cast[kNumDTypes][kNumDTypes] = {};
+  StageKernels stage[4] = {};  // by item size: 1, 2, 4, 8 bytes
   IrregularFn irregular[kNumOps] = {};
   GemmKernels gemm[kNumDTypes] = {};
 };

@@ -86,22 +86,16 @@ class Walk {
     const std::int64_t unit_size = rows_per_unit_ * cols_per_unit;
     const std::int64_t grain = std::max<std::int64_t>(1, kGrain / unit_size);
     const auto body = [&](std::int64_t begin, std::int64_t end) {
-      if (all_direct) {
-        for (std::int64_t u = begin; u < end; ++u) {
-          unit(u, row_blocks, col_blocks, cols_per_unit, nullptr);
-        }
-      } else {
-        Scratch scratch;
-        for (std::int64_t u = begin; u < end; ++u) {
-          unit(u, row_blocks, col_blocks, cols_per_unit, &scratch);
-        }
+      Scratch scratch;
+      for (std::int64_t u = begin; u < end; ++u) {
+        unit(u, row_blocks, col_blocks, cols_per_unit, scratch);
       }
     };
     parallel::parallel_for(outer * row_blocks * col_blocks, grain, body);
   }
 
   void unit(std::int64_t u, std::int64_t row_blocks, std::int64_t col_blocks,
-            std::int64_t cols_per_unit, Scratch* scratch) const {
+            std::int64_t cols_per_unit, Scratch& scratch) const {
     const std::int64_t col0 = u % col_blocks * cols_per_unit;
     u /= col_blocks;
     const std::int64_t row0 = u % row_blocks * rows_per_unit_;
@@ -127,16 +121,17 @@ class Walk {
   }
 
   void block(const std::array<char*, kMaxOperands>& base, std::int64_t row0, std::int64_t rows,
-             std::int64_t col, std::int64_t n, Scratch* scratch) const {
+             std::int64_t col, std::int64_t n, Scratch& scratch) const {
     std::array<char*, kMaxOperands> at{};
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       const Operand& o = operands_[k];
       at[k] = base[k] + row0 * row_stride(k) + col * o.inner_stride;
       if (o.access != Access::Transposed) continue;
       const bool same = o.dtype == o.kernel_dtype;
-      char* raw = same ? scratch->tile[k] : scratch->raw[k];
-      gather_block(raw, at[k], rows, row_stride(k), n, o.inner_stride, itemsize(o.dtype));
-      if (!same) cast(o.dtype, o.kernel_dtype, raw, scratch->tile[k], rows * n);
+      char* raw = same ? scratch.tile[k] : scratch.raw[k];
+      stage_kernels(itemsize(o.dtype))
+          .transpose(raw, at[k], rows, row_stride(k), n, o.inner_stride);
+      if (!same) cast(o.dtype, o.kernel_dtype, raw, scratch.tile[k], rows * n);
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       std::array<const void*, kMaxInputs> in{};
@@ -155,7 +150,7 @@ class Walk {
             break;
           case Access::Transposed:
             in[k - 1] =
-                scratch->tile[k] + r * n * static_cast<std::int64_t>(itemsize(o.kernel_dtype));
+                scratch.tile[k] + r * n * static_cast<std::int64_t>(itemsize(o.kernel_dtype));
             break;
         }
       }
@@ -164,8 +159,8 @@ class Walk {
       if (out.access == Access::Direct) {
         fn_(in.data(), dst, n, params_);
       } else {
-        fn_(in.data(), scratch->tile[0], n, params_);
-        store(scratch->tile[0], dst, n, scratch);
+        fn_(in.data(), scratch.tile[0], n, params_);
+        store(scratch.tile[0], dst, n, scratch);
       }
     }
   }
@@ -174,38 +169,38 @@ class Walk {
     casts_[static_cast<int>(from)][static_cast<int>(to)](src, dst, n);
   }
 
-  const char* load(std::size_t k, const char* src, std::int64_t n, Scratch* scratch) const {
+  const char* load(std::size_t k, const char* src, std::int64_t n, Scratch& scratch) const {
     const Operand& o = operands_[k];
     if (o.dtype == o.kernel_dtype) {
-      strided_copy(scratch->tile[k], static_cast<std::int64_t>(itemsize(o.dtype)), src,
+      strided_copy(scratch.tile[k], static_cast<std::int64_t>(itemsize(o.dtype)), src,
                    o.inner_stride, n, itemsize(o.dtype));
-      return scratch->tile[k];
+      return scratch.tile[k];
     }
     const auto width = static_cast<std::int64_t>(itemsize(o.dtype));
     const char* raw = src;
     if (o.inner_stride != width || !is_aligned(src, o.dtype)) {
-      strided_copy(scratch->raw[k], width, src, o.inner_stride, n, itemsize(o.dtype));
-      raw = scratch->raw[k];
+      strided_copy(scratch.raw[k], width, src, o.inner_stride, n, itemsize(o.dtype));
+      raw = scratch.raw[k];
     }
-    cast(o.dtype, o.kernel_dtype, raw, scratch->tile[k], n);
-    return scratch->tile[k];
+    cast(o.dtype, o.kernel_dtype, raw, scratch.tile[k], n);
+    return scratch.tile[k];
   }
 
-  const char* splat(std::size_t k, const char* src, std::int64_t n, Scratch* scratch) const {
-    if (scratch->splat_of[k] == src && scratch->splat_length[k] >= n) return scratch->tile[k];
+  const char* splat(std::size_t k, const char* src, std::int64_t n, Scratch& scratch) const {
+    if (scratch.splat_of[k] == src && scratch.splat_length[k] >= n) return scratch.tile[k];
     const Operand& o = operands_[k];
     alignas(8) char value[8];
     alignas(8) char element[8];
     std::memcpy(element, src, itemsize(o.dtype));
     cast(o.dtype, o.kernel_dtype, element, value, 1);
-    strided_copy(scratch->tile[k], static_cast<std::int64_t>(itemsize(o.kernel_dtype)), value, 0, n,
+    strided_copy(scratch.tile[k], static_cast<std::int64_t>(itemsize(o.kernel_dtype)), value, 0, n,
                  itemsize(o.kernel_dtype));
-    scratch->splat_of[k] = src;
-    scratch->splat_length[k] = n;
-    return scratch->tile[k];
+    scratch.splat_of[k] = src;
+    scratch.splat_length[k] = n;
+    return scratch.tile[k];
   }
 
-  void store(const char* tile, char* dst, std::int64_t n, Scratch* scratch) const {
+  void store(const char* tile, char* dst, std::int64_t n, Scratch& scratch) const {
     const Operand& o = operands_[0];
     const auto width = static_cast<std::int64_t>(itemsize(o.dtype));
     if (o.dtype == o.kernel_dtype) {
@@ -216,8 +211,8 @@ class Walk {
       cast(o.kernel_dtype, o.dtype, tile, dst, n);
       return;
     }
-    cast(o.kernel_dtype, o.dtype, tile, scratch->raw[0], n);
-    strided_copy(dst, o.inner_stride, scratch->raw[0], width, n, itemsize(o.dtype));
+    cast(o.kernel_dtype, o.dtype, tile, scratch.raw[0], n);
+    strided_copy(dst, o.inner_stride, scratch.raw[0], width, n, itemsize(o.dtype));
   }
 
   // ---- Short runs: a tile is a stretch of the whole space, gathered run by run ----------------
@@ -228,12 +223,12 @@ class Walk {
       Scratch scratch;
       for (std::int64_t t = begin; t < end; ++t) {
         const std::int64_t first = t * tile;
-        short_tile(first, std::min(tile, plan_.numel - first), &scratch);
+        short_tile(first, std::min(tile, plan_.numel - first), scratch);
       }
     });
   }
 
-  void short_tile(std::int64_t first, std::int64_t n, Scratch* scratch) const {
+  void short_tile(std::int64_t first, std::int64_t n, Scratch& scratch) const {
     std::array<const void*, kMaxInputs> in{};
     for (std::size_t k = 1; k < operands_.size(); ++k) {
       const Operand& o = operands_[k];
@@ -245,24 +240,24 @@ class Walk {
       }
       const char* raw = o.base + first * width;
       if (!o.flat) {
-        char* to = same ? scratch->tile[k] : scratch->raw[k];
+        char* to = same ? scratch.tile[k] : scratch.raw[k];
         for_runs(k, first, n, [&](char* src, std::int64_t done, std::int64_t count) {
           strided_copy(to + done * width, width, src, o.inner_stride, count, itemsize(o.dtype));
         });
         raw = to;
       }
-      if (!same) cast(o.dtype, o.kernel_dtype, raw, scratch->tile[k], n);
-      in[k - 1] = scratch->tile[k];
+      if (!same) cast(o.dtype, o.kernel_dtype, raw, scratch.tile[k], n);
+      in[k - 1] = scratch.tile[k];
     }
     const Operand& o = operands_[0];
     const auto width = static_cast<std::int64_t>(itemsize(o.dtype));
     const bool same = o.dtype == o.kernel_dtype;
     char* flat = o.base + first * width;
-    char* result = o.flat && same ? flat : scratch->tile[0];
+    char* result = o.flat && same ? flat : scratch.tile[0];
     fn_(in.data(), result, n, params_);
     if (result == flat) return;
     if (!same) {
-      char* converted = o.flat ? flat : scratch->raw[0];
+      char* converted = o.flat ? flat : scratch.raw[0];
       cast(o.kernel_dtype, o.dtype, result, converted, n);
       if (o.flat) return;
       result = converted;

@@ -167,7 +167,7 @@ Rows BlockReader::read(const ReduceBlock& block, BlockScratch& scratch, bool cop
   }
   char* to = cast_ == nullptr ? scratch.tile : scratch.raw;
   if (std::abs(row_stride) < std::abs(col_stride) && rows > 1) {
-    gather_block(to, block.x, rows, row_stride, cols, col_stride, bytes);
+    stage_kernels(bytes).transpose(to, block.x, rows, row_stride, cols, col_stride);
   } else {
     for (std::int64_t r = 0; r < rows; ++r) {
       strided_copy(to + r * cols * width, width, block.x + r * row_stride, col_stride, cols, bytes);

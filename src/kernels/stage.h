@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/abi.h"
+#include "kernels/table.h"
 
 namespace baregrad::kernels {
 
@@ -27,35 +27,30 @@ void with_itemsize(std::size_t bytes, F&& f) {
   }
 }
 
-/// n elements from `src` (a byte stride apart) to `dst` (likewise). memcpy per element: neither
-/// side need be aligned.
+inline const StageKernels& stage_kernels(std::size_t bytes) {
+  return active_table().stage[bytes == 8 ? 3 : bytes / 2];
+}
+
+/// n elements from `src` (a byte stride apart) to `dst` (likewise). Neither side need be aligned.
 inline void strided_copy(char* dst, std::int64_t dst_stride, const char* src,
                          std::int64_t src_stride, std::int64_t n, std::size_t bytes) {
   const auto width = static_cast<std::int64_t>(bytes);
   if (dst_stride == width && src_stride == width) {
     std::memcpy(dst, src, static_cast<std::size_t>(n) * bytes);
-    return;
-  }
-  with_itemsize(bytes, [&](auto size) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      std::memcpy(dst + i * dst_stride, src + i * src_stride, size);
-    }
-  });
-}
-
-/// dst[r * cols + c] = src[r * row_stride + c * col_stride]; made for |row_stride| < |col_stride|:
-/// whole cache lines are used while their neighbours are in L1.
-inline void gather_block(char* dst, const char* src, std::int64_t rows, std::int64_t row_stride,
-                         std::int64_t cols, std::int64_t col_stride, std::size_t bytes) {
-  with_itemsize(bytes, [&](auto size) {
-    for (std::int64_t c = 0; c < cols; ++c) {
-      const char* from = src + c * col_stride;
-      char* to = dst + c * static_cast<std::int64_t>(size);
-      for (std::int64_t r = 0; r < rows; ++r) {
-        std::memcpy(to + r * cols * static_cast<std::int64_t>(size), from + r * row_stride, size);
+  } else if (dst_stride == width && src_stride == 0) {
+    stage_kernels(bytes).fill(dst, src, n);
+  } else if (dst_stride == width) {
+    stage_kernels(bytes).gather(dst, src, src_stride, n);
+  } else if (src_stride == width) {
+    stage_kernels(bytes).scatter(dst, dst_stride, src, n);
+  } else {
+    // By value: a write through char* may change anything a reference leads to.
+    with_itemsize(bytes, [=](auto size) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        std::memcpy(dst + i * dst_stride, src + i * src_stride, size);
       }
-    }
-  });
+    });
+  }
 }
 
 inline bool is_aligned(const void* data, DType dtype) noexcept {

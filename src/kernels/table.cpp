@@ -40,7 +40,7 @@ bool cpu_has_f16c_and_lzcnt() {
 
 // The features of cmake/isa.cmake's flags. The compiler's own check asks the operating system too
 // whether it saves the wide registers.
-bool cpu_has(Isa isa) {
+bool detect(Isa isa) {
   switch (isa) {
     case Isa::Reference:
     case Isa::Scalar:
@@ -50,16 +50,27 @@ bool cpu_has(Isa isa) {
              __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
              __builtin_cpu_supports("aes") && __builtin_cpu_supports("popcnt");
     case Isa::Avx2:
-      return cpu_has(Isa::Sse4) && __builtin_cpu_supports("avx") &&
-             __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-             __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-             cpu_has_f16c_and_lzcnt();
+      return detect(Isa::Sse4) && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
+             __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+             __builtin_cpu_supports("bmi2") && cpu_has_f16c_and_lzcnt();
     case Isa::Avx512:
-      return cpu_has(Isa::Avx2) && __builtin_cpu_supports("avx512f") &&
+      return detect(Isa::Avx2) && __builtin_cpu_supports("avx512f") &&
              __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   }
   return false;
+}
+
+/// Asked once: on a virtual machine every cpuid leaves to its host, which takes microseconds.
+bool cpu_has(Isa isa) {
+  static const unsigned found = [] {
+    unsigned mask = 0;
+    for (unsigned i = 0; i < kNames.size(); ++i) {
+      if (detect(static_cast<Isa>(i))) mask |= 1U << i;
+    }
+    return mask;
+  }();
+  return (found >> static_cast<unsigned>(isa) & 1U) != 0;
 }
 
 Entry* build(Isa isa) {
@@ -68,6 +79,7 @@ Entry* build(Isa isa) {
   register_irregular(entry->table);
   switch (isa) {
     case Isa::Reference:
+      N_SCALAR::register_staging(entry->table);
       break;
     case Isa::Scalar:
       N_SCALAR::register_kernels(entry->table);
@@ -130,8 +142,8 @@ std::string not_here(Isa isa) {
   return message("this machine cannot run '", isa_name(isa), "'; ", choices());
 }
 
-/// What the process starts with: BAREGRAD_ISA if set, else the best. A value that cannot be had
-/// leaves the best, and the error for those who may throw it.
+/// What the process starts with: BAREGRAD_ISA if set, else the best. A value that cannot be had is
+/// a problem for whoever asks, until set_active_isa overrules it.
 struct Start {
   const Entry* entry;
   std::string problem;
@@ -193,12 +205,13 @@ const KernelTable& table(Isa isa) {
   return entry_of(isa).table;
 }
 
-const KernelTable& active_table() noexcept {
+const KernelTable& active_table() {
   const Entry* entry = active.load(std::memory_order_acquire);
   if (entry == nullptr) [[unlikely]] {
-    entry = start().entry;
+    if (!start().problem.empty()) throw ValueError(start().problem);
     const Entry* none = nullptr;
-    if (start().problem.empty()) active.compare_exchange_strong(none, entry);
+    entry = start().entry;
+    if (!active.compare_exchange_strong(none, entry)) entry = none;
   }
   return entry->table;
 }

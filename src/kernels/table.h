@@ -22,7 +22,7 @@ void set_active_isa(Isa isa);
 Isa isa_from_name(std::string_view name);
 
 const KernelTable& table(Isa isa);
-/// The table in use; one load.
-const KernelTable& active_table() noexcept;
+/// The table in use; one load. Like active_isa, throws ValueError when BAREGRAD_ISA names none.
+const KernelTable& active_table();
 
 }  // namespace baregrad::kernels

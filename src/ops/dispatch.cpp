@@ -11,6 +11,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/product.h"
 #include "kernels/reduce.h"
+#include "kernels/stage.h"
 #include "kernels/table.h"
 #include "ops/infer.h"
 #include "ops/irregular.h"
@@ -25,6 +26,8 @@ using kernels::View;
 // Below this many elements a contiguous call goes straight to the kernel: planning and splitting
 // would cost more than the work.
 constexpr std::int64_t kSmall = 8192;
+// Up to this many elements an input of one element is repeated on the stack.
+constexpr std::int64_t kSmallRepeat = 256;
 
 View view_of(const Tensor& t) {
   return {t.data_ptr(), t.dtype(), t.ndim(), t.shape().data(), t.strides().data()};
@@ -84,22 +87,32 @@ void walk_elementwise(const OpCall& call, DType compute, const Tensor& out) {
                         call.attrs.params});
 }
 
-/// Same shape, row-major, aligned and already of the kernel's type on every side: one kernel call.
-bool run_small(const OpCall& call, const Tensor& first, DType compute, const Tensor& out) {
-  if (out.numel() > kSmall || compute != kernels::compute_dtype(compute)) return false;
+/// Row-major, aligned and already of the kernel's type on every side, inputs of the output's shape
+/// or of one element: one kernel call.
+bool run_small(const OpCall& call, DType compute, const Tensor& out) {
+  const std::int64_t n = out.numel();
+  if (n > kSmall || compute != kernels::compute_dtype(compute)) return false;
   if (out.dtype() != kernels::kernel_output_dtype(call.op, compute)) return false;
   std::array<const void*, kernels::kMaxInputs> in{};
+  alignas(64) char repeated[kernels::kMaxInputs][kSmallRepeat * 8];
   for (std::size_t k = 0; k < call.inputs.size(); ++k) {
     const Tensor& t = *call.inputs[k];
-    if (t.dtype() != kernels::kernel_input_dtype(call.op, static_cast<int>(k), compute) ||
-        !t.is_contiguous() || !t.is_aligned() || (&t != &first && !(t.shape() == first.shape()))) {
+    if (t.dtype() != kernels::kernel_input_dtype(call.op, static_cast<int>(k), compute))
       return false;
-    }
     in[k] = t.data_ptr();
+    if (t.shape() == out.shape()) {
+      if (!t.is_contiguous() || !t.is_aligned()) return false;
+    } else {
+      if (t.numel() != 1 || n > kSmallRepeat) return false;
+      const std::size_t width = itemsize(t.dtype());
+      kernels::strided_copy(repeated[k], static_cast<std::int64_t>(width),
+                            static_cast<const char*>(in[k]), 0, n, width);
+      in[k] = repeated[k];
+    }
   }
   const auto fn =
       kernels::active_table().elementwise[static_cast<int>(call.op)][static_cast<int>(compute)];
-  fn(in.data(), out.data_ptr(), out.numel(), call.attrs.params);
+  fn(in.data(), out.data_ptr(), n, call.attrs.params);
   return true;
 }
 
@@ -111,9 +124,7 @@ Tensor run_elementwise(const OpCall& call) {
   Tensor out = Tensor::allocate(same_shape ? first.shape() : infer_broadcast(call), types.result,
                                 call.name());
   check_domain(call, types.compute, out);
-  if (!same_shape || !run_small(call, first, types.compute, out)) {
-    walk_elementwise(call, types.compute, out);
-  }
+  if (!run_small(call, types.compute, out)) walk_elementwise(call, types.compute, out);
   return out;
 }
 
@@ -377,7 +388,10 @@ void run_into(const OpCall& call, const Tensor& out) {
     call_irregular(safe, view);
   } else {
     check_domain(safe, types.compute, out);
-    walk_elementwise(safe, types.compute, out);
+    const bool dense = out.is_contiguous() && out.is_aligned();
+    if (!dense || !run_small(safe, types.compute, out)) {
+      walk_elementwise(safe, types.compute, out);
+    }
   }
   out.storage()->bump_version();
 }

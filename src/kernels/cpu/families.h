@@ -19,5 +19,6 @@ void register_rows(KernelTable& table);
 void register_gemm_f32(KernelTable& table);
 void register_gemm_f64(KernelTable& table);
 void register_gemm_int(KernelTable& table);
+void register_staging(KernelTable& table);
 
 }  // namespace baregrad::kernels::HWY_NAMESPACE

@@ -18,6 +18,7 @@ void register_kernels(KernelTable& table) {
   register_gemm_f32(table);
   register_gemm_f64(table);
   register_gemm_int(table);
+  register_staging(table);
 }
 
 }  // namespace baregrad::kernels::HWY_NAMESPACE
