@@ -9,6 +9,8 @@
 namespace baregrad::bench {
 namespace {
 
+constexpr std::string_view kMatmulOptions[] = {"--dtype", "--shapes", "--peers", "--check"};
+
 constexpr std::array kBenches = {
     Bench{"elementwise", "add, multiply, relu, broadcast and strided operands, exp to erf",
           "elements", bench_elementwise},
@@ -17,6 +19,8 @@ constexpr std::array kBenches = {
     Bench{"overhead", "what one call on a tiny tensor costs", "elements", bench_overhead},
     Bench{"alloc", "allocate and free, by allocator", "bytes of a block", bench_alloc},
     Bench{"parallel", "entering and leaving a parallel region", "thread counts", bench_parallel},
+    Bench{"matmul", "products of matrices against OpenBLAS, BLIS, oneDNN and MKL",
+          "side of the square matrices", bench_matmul, kMatmulOptions},
 };
 
 }  // namespace

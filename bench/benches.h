@@ -13,6 +13,8 @@ struct Bench {
   std::string_view doc;
   std::string_view sizes;  ///< what --sizes means to it
   void (*run)(Session& session);
+  /// Options it takes beyond those of all benchmarks.
+  std::span<const std::string_view> options = {};
 };
 
 std::span<const Bench> benches();
@@ -25,5 +27,6 @@ void bench_reduce(Session& session);
 void bench_overhead(Session& session);
 void bench_alloc(Session& session);
 void bench_parallel(Session& session);
+void bench_matmul(Session& session);
 
 }  // namespace baregrad::bench

@@ -21,10 +21,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 10;
 constexpr int kQuickRounds = 3;
 constexpr int kSamplesPerRound = 60;
-constexpr double kSampleNs = 20e3;  // the clock takes a few tens of nanoseconds
-// libgomp's workers spin for milliseconds after their last region, and would take a core from
-// whoever is measured next.
-constexpr std::chrono::milliseconds kSettle{20};
+constexpr double kSampleNs = 20e3;    // the clock takes a few tens of nanoseconds
+constexpr double kFmaSeconds = 5e-3;  // per round
 
 double time_ns(const Row& row, const Candidate& candidate, std::int64_t calls) {
   if (row.prepare) row.prepare();
@@ -57,7 +55,7 @@ void warm_up(const Row& row, const Candidate& candidate, Samples& samples) {
 
 /// One turn: `budget_ns` of samples, at least one.
 void take_turn(const Row& row, const Candidate& candidate, double budget_ns, Samples& samples) {
-  if (row.threads > 1) std::this_thread::sleep_for(kSettle);
+  if (row.threads > 1) std::this_thread::sleep_for(row.settle);
   // The others have used the caches and the workers sleep; a first call of a short row pays for it.
   if (!row.prepare) time_ns(row, candidate, samples.calls);
   double spent = 0;
@@ -97,6 +95,7 @@ std::vector<std::int64_t> Session::sizes(const std::vector<std::int64_t>& otherw
 
 void Session::begin(std::string bench) {
   bench_ = std::move(bench);
+  notes_.clear();
   measured_s_ = 0;
   interruptions_ = 0;
 }
@@ -107,6 +106,10 @@ double Session::interruptions_per_s() const noexcept {
 
 void Session::announce(const std::string& row) const {
   if (progress_) progress_(bench_ + ": " + row);
+}
+
+void Session::note(const std::string& text) {
+  if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);
 }
 
 double Session::ceiling(Stream stream, std::int64_t bytes, int threads) {
@@ -132,7 +135,13 @@ void Session::measure(const Row& row) {
   const double interruptions = interruptions_so_far();
   const int rounds = options_.quick ? kQuickRounds : kRounds;
   const double turn_ns = options_.seconds * 1e9 / (rounds * static_cast<double>(samples.size()));
+  std::vector<double> fma;
   for (int round = 0; round < rounds; ++round) {
+    // In every round, since the clock wanders: the share of it is then one of the same minute.
+    if (row.flops > 0) {
+      if (row.threads > 1) std::this_thread::sleep_for(row.settle);
+      fma.push_back(fma_gflop_per_s(row.fma_bits, row.threads, kFmaSeconds));
+    }
     for (std::size_t i = 0; i < samples.size(); ++i) {
       // Nobody always follows the same neighbour.
       const std::size_t k = round % 2 == 0 ? i : samples.size() - 1 - i;
@@ -143,6 +152,7 @@ void Session::measure(const Row& row) {
   measured_s_ += std::chrono::duration<double>(Clock::now() - start).count();
   interruptions_ += interruptions_so_far() - interruptions;
 
+  std::sort(fma.begin(), fma.end());
   std::vector<Result> results(samples.size());
   for (std::size_t k = 0; k < samples.size(); ++k) {
     std::vector<double>& ns = samples[k].ns;
@@ -163,6 +173,12 @@ void Session::measure(const Row& row) {
       r.stream_gb_per_s = ceiling(row.stream, row.bytes, row.threads);
       r.percent_of_stream = 100 * r.gb_per_s / r.stream_gb_per_s;
     }
+    if (row.flops > 0) {
+      r.gflop_per_s = row.flops / r.median_ns;
+      r.fma_gflop_per_s = quantile(fma, 0.5);
+      r.percent_of_fma = 100 * r.gflop_per_s / r.fma_gflop_per_s;
+    }
+    r.max_error = row.candidates[k].max_error;
   }
   add(std::move(results));
 }

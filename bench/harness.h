@@ -2,9 +2,11 @@
 // threads, output allocation included; medians, with the 10th and 90th percentile beside them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -12,6 +14,7 @@
 
 #include "baregrad/tensor.h"
 #include "bench/ceilings.h"
+#include "bench/matmul_case.h"
 
 namespace baregrad::bench {
 
@@ -39,12 +42,17 @@ struct Options {
   bool quick = false;  ///< a look, not a measurement: few repeats, no 100-million rows
   std::vector<std::int64_t> sizes =
       {};  ///< what they count is each benchmark's own; empty: its own
+  // Of matmul alone.
+  DType dtype = DType::Float32;
+  std::vector<MatmulCase> products = {};  ///< to measure in place of `sizes` or the usual ones
+  std::vector<std::string> peers = {};    ///< that must be there; empty: those that are
 };
 
 /// One implementation of what a row does, `calls` times over.
 struct Candidate {
   std::string implementation;
   std::function<void(std::int64_t calls)> run;
+  std::optional<double> max_error = {};  ///< of its result, where the row has a truth
 };
 
 /// `once` inlined into a loop, so that only it is timed.
@@ -65,7 +73,12 @@ struct Row {
   std::int64_t elements = 0;    ///< per call; 0: the row is not about elements
   std::int64_t bytes = 0;       ///< that must move per call; 0: the row is not about memory
   Stream stream = Stream::Add;  ///< the loop that moves bytes in the same manner
+  double flops = 0;             ///< per call; 0: the row is not about arithmetic
+  int fma_bits = 32;            ///< of the multiply-adds that the row is compared with
   std::int64_t calls = 0;       ///< per sample; 0: as many as make the clock's own cost disappear
+  /// Before every turn on several threads. libgomp's workers spin for milliseconds after their last
+  /// region, and would take a core from whoever is measured next.
+  std::chrono::milliseconds settle{20};
   std::function<void()> prepare =
       {};  ///< before every sample, not timed; implies one call a sample
   std::vector<Candidate> candidates = {};  ///< ours first
@@ -83,11 +96,16 @@ struct Result {
   double median_ns = 0;
   double p10_ns = 0;
   double p90_ns = 0;
-  // Absent when 0: the row is not about elements or memory, or has nothing to compare with.
+  // Absent when 0: the row is not about elements, memory or arithmetic, or has nothing to compare
+  // with.
   double ns_per_element = 0;
   double gb_per_s = 0;
   double stream_gb_per_s = 0;  ///< the ceiling, measured in this run on as much memory
   double percent_of_stream = 0;
+  double gflop_per_s = 0;
+  double fma_gflop_per_s = 0;  ///< the ceiling, measured between the turns of this row
+  double percent_of_fma = 0;
+  std::optional<double> max_error = {};
   double ratio = 0;  ///< this peer's time / ours; for ours, the fastest peer's
 };
 
@@ -99,12 +117,16 @@ class Session {
 
   const Options& options() const noexcept { return options_; }
   int threads() const noexcept { return threads_; }
+  const Machine& machine() const noexcept { return machine_; }
   /// The user's sizes, else these.
   std::vector<std::int64_t> sizes(const std::vector<std::int64_t>& otherwise) const;
 
   /// Rows measured from here on belong to this benchmark.
   void begin(std::string bench);
   void announce(const std::string& row) const;
+  /// Something people must know to read this benchmark's rows. Said once however often it comes.
+  void note(const std::string& text);
+  const std::vector<std::string>& notes() const noexcept { return notes_; }
   void measure(const Row& row);
   /// Adds results measured elsewhere: ours first, then its peers. Fills in what follows from them.
   void add(std::vector<Result> results);
@@ -125,6 +147,7 @@ class Session {
   std::string bench_;
   std::map<std::tuple<Stream, std::size_t, int>, double> ceilings_;
   std::vector<Result> results_;
+  std::vector<std::string> notes_;
   double measured_s_ = 0;
   double interruptions_ = 0;
 };

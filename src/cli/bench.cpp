@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/json_file.h"
 #include "cli/output.h"
+#include "cli/targets.h"
 #include "kernels/table.h"
 
 namespace baregrad::cli {
@@ -41,6 +42,13 @@ const Column kColumns[] = {
      [](const Result& r) {
        return r.percent_of_stream == 0 ? "" : fmt::format("{:.0f} %", r.percent_of_stream);
      }},
+    {"GFLOP/s", false, [](const Result& r) { return number(r.gflop_per_s, 1); }},
+    {"of FMA", false,
+     [](const Result& r) {
+       return r.percent_of_fma == 0 ? "" : fmt::format("{:.0f} %", r.percent_of_fma);
+     }},
+    {"error", false,
+     [](const Result& r) { return r.max_error ? fmt::format("{:.1e}", *r.max_error) : ""; }},
     {"ratio", false,
      [](const Result& r) {
        return r.implementation == bench::kOurs || r.ratio == 0 ? ""
@@ -48,45 +56,76 @@ const Column kColumns[] = {
      }},
 };
 
-/// Not bytes: there is a µ among them.
-std::size_t characters(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+bool is_ours(const Result& result) { return result.implementation == bench::kOurs; }
+
+/// Whether rows about arithmetic differ in `member`: then it needs a column.
+template <class Member>
+bool varies(std::span<const Result> results, Member Result::*member) {
+  return std::any_of(results.begin(), results.end(), [&](const Result& r) {
+    return r.gflop_per_s != 0 && r.*member != results.front().*member;
+  });
 }
 
-/// Columns as wide as their widest cell; one that is empty throughout is left out.
-std::string table(std::span<const Result> results) {
-  std::vector<std::string> lines(results.size() + 1);
-  for (const Column& column : kColumns) {
+std::string results_table(std::span<const Result> results) {
+  const bool threads = varies(results, &Result::threads);
+  const bool dtypes = varies(results, &Result::dtype);
+  Table table;
+  const auto add = [&](const Column& column, bool shared) {
     std::vector<std::string> cells;
-    for (const Result& result : results) cells.push_back(column.cell(result));
-    // A peer stands under ours; what they share is not said twice.
-    if (&column < &kColumns[2]) {
-      for (std::size_t i = 0; i < cells.size(); ++i) {
-        if (results[i].implementation != bench::kOurs) cells[i].clear();
-      }
+    for (const Result& result : results) {
+      // A peer stands under ours; what they share is not said twice.
+      cells.push_back(shared && !is_ours(result) ? "" : column.cell(result));
     }
-    if (std::all_of(cells.begin(), cells.end(), [](const auto& c) { return c.empty(); })) continue;
-    cells.insert(cells.begin(), std::string(column.title));
-    std::size_t width = 0;
-    for (const std::string& cell : cells) width = std::max(width, characters(cell));
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      lines[i] += column.left ? fmt::format("{:<{}}  ", cells[i], width)
-                              : fmt::format("{:>{}}  ", cells[i], width);
+    table.add(column.title, column.left, std::move(cells));
+  };
+  for (const Column& column : kColumns) {
+    const bool shared = &column < &kColumns[2];
+    add(column, shared);
+    if (&column != &kColumns[1]) continue;
+    if (dtypes) add({"dtype", true, [](const Result& r) { return r.dtype; }}, true);
+    if (threads) {
+      add({"threads", false, [](const Result& r) { return std::to_string(r.threads); }}, true);
     }
   }
-  std::string text;
-  for (const std::string& line : lines) {
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
+  return table.text();
 }
 
-std::string heading(const bench::Session& session, const bench::Bench& bench) {
-  return fmt::format("{}: {}\n{}, {} thread{}\n", bench.name, bench.doc,
-                     kernels::isa_name(kernels::active_isa()), session.threads(),
-                     session.threads() == 1 ? "" : "s");
+/// One line for each row about arithmetic: ours and the fastest peer. Empty when there is none.
+std::string ratios_table(std::span<const Result> results) {
+  std::vector<std::vector<std::string>> lines;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Result& ours = results[i];
+    if (!is_ours(ours) || ours.gflop_per_s == 0) continue;
+    const Result* best = nullptr;
+    for (std::size_t k = i + 1; k < results.size() && !is_ours(results[k]); ++k) {
+      if (best == nullptr || results[k].median_ns < best->median_ns) best = &results[k];
+    }
+    lines.push_back({ours.shape, ours.dtype, std::to_string(ours.threads),
+                     number(ours.gflop_per_s, 1), fmt::format("{:.0f} %", ours.percent_of_fma),
+                     best == nullptr ? "none" : best->implementation,
+                     best == nullptr ? "" : number(best->gflop_per_s, 1),
+                     best == nullptr ? "" : fmt::format("{:.2f}", best->ratio)});
+  }
+  if (lines.empty()) return {};
+  constexpr Heading kHeadings[] = {{"shape", true},    {"dtype", true},   {"threads", false},
+                                   {"GFLOP/s", false}, {"of FMA", false}, {"best peer", true},
+                                   {"GFLOP/s", false}, {"ratio", false}};
+  return "\nOurs and the fastest peer\n" + table_text(kHeadings, lines);
+}
+
+std::string heading(const bench::Session& session, const bench::Bench& bench,
+                    std::span<const Result> results) {
+  std::string text =
+      fmt::format("{}: {}\n{}", bench.name, bench.doc, kernels::isa_name(kernels::active_isa()));
+  if (!varies(results, &Result::threads)) {
+    // A file of targets may ask for other counts than the session's.
+    const bool arithmetic = !results.empty() && results.front().gflop_per_s != 0;
+    const int threads = arithmetic ? results.front().threads : session.threads();
+    text += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
+  }
+  text += "\n";
+  for (const std::string& note : session.notes()) text += note + "\n";
+  return text;
 }
 
 std::string notes(const bench::Session& session, std::span<const Result> results) {
@@ -97,6 +136,13 @@ std::string notes(const bench::Session& session, std::span<const Result> results
     text +=
         "memory-bound: GB/s as a share of what a bare loop over as much memory reached in this "
         "run\n";
+  }
+  const auto about_arithmetic = [](const Result& r) { return r.gflop_per_s != 0; };
+  if (std::any_of(results.begin(), results.end(), about_arithmetic)) {
+    text +=
+        "of FMA: GFLOP/s as a share of what a bare loop of multiply-adds reached between the turns "
+        "of the row\n"
+        "error: the greatest |C - true C| / (|A| |B|), elementwise\n";
   }
   if (session.interruptions_per_s() > kQuiet) {
     text += fmt::format(
@@ -126,24 +172,81 @@ Json to_json(const Result& r) {
           {"gb_per_s", or_null(r.gb_per_s)},
           {"stream_gb_per_s", or_null(r.stream_gb_per_s)},
           {"percent_of_stream", or_null(r.percent_of_stream)},
+          {"gflop_per_s", or_null(r.gflop_per_s)},
+          {"fma_gflop_per_s", or_null(r.fma_gflop_per_s)},
+          {"percent_of_fma", or_null(r.percent_of_fma)},
+          {"max_error", r.max_error ? Json(*r.max_error) : Json(nullptr)},
           {"ratio", or_null(r.ratio)}};
+}
+
+/// The benchmarks by name. Throws ValueError for one that there is not, or that does not take an
+/// option that was given.
+std::vector<const bench::Bench*> find_benches(const BenchCommand& command) {
+  std::vector<const bench::Bench*> chosen;
+  for (const std::string& name : command.names) chosen.push_back(&bench::find_bench(name));
+  for (const bench::Bench* bench : chosen) {
+    for (const std::string& option : command.special) {
+      if (std::find(bench->options.begin(), bench->options.end(), option) != bench->options.end()) {
+        continue;
+      }
+      throw ValueError(fmt::format("bench: {} has no {}", bench->name, option));
+    }
+  }
+  return chosen;
+}
+
+/// Puts what was typed, or what the file of targets holds, into the options.
+void choose_products(const BenchCommand& command, const TargetFile& targets,
+                     bench::Options& options) {
+  if (command.dtype) options.dtype = bench::matmul_dtype(*command.dtype);
+  for (const std::string& shape : command.shapes) {
+    options.products.push_back({.dtype = options.dtype});
+    bench::set_shape(options.products.back(), shape);
+  }
+  if (command.check_path.empty()) return;
+  if (options.peers.empty()) options.peers = targets.peers;
+  if (!options.sizes.empty() || !options.products.empty()) return;
+  for (const Target& target : targets.rows) {
+    const bool wanted = (!command.dtype || target.product.dtype == options.dtype) &&
+                        (options.threads == 0 || target.product.threads == options.threads);
+    if (wanted) options.products.push_back(target.product);
+  }
+  if (options.products.empty()) {
+    throw ValueError(
+        fmt::format("--check: '{}' has no row of that --dtype and --threads", command.check_path));
+  }
+}
+
+/// Prints the verdicts; the exit status.
+int report(const Checked& checked, const std::string& path, Output& out) {
+  if (checked.run == 0) {
+    throw ValueError(fmt::format("--check: '{}' has none of the rows that were run", path));
+  }
+  out.print("\nAgainst " + path + "\n" + checked.table);
+  if (checked.failed == 0) return 0;
+  fmt::print(stderr, "baregrad: bench matmul: {} of {} rows fall below '{}'\n", checked.failed,
+             checked.run, path);
+  return 1;
 }
 
 }  // namespace
 
-int run_bench(const std::vector<std::string>& names, const bench::Options& options,
-              const std::string& json_path) {
+int run_bench(BenchCommand command) {
   std::vector<const bench::Bench*> chosen;
   try {
-    for (const std::string& name : names) chosen.push_back(&bench::find_bench(name));
+    chosen = find_benches(command);
   } catch (const ValueError& error) {
     fmt::print(stderr, "baregrad {}\n", error.what());
     return 2;
   }
-  JsonFile json(json_path);
+  const bool checking = !command.check_path.empty();
+  const TargetFile targets = checking ? read_targets(command.check_path) : TargetFile{};
+  choose_products(command, targets, command.options);
+  JsonFile json(command.json_path);
   Output out;
   Progress progress;
-  bench::Session session(options, [&progress](const std::string& text) { progress.show(text); });
+  bench::Session session(command.options,
+                         [&progress](const std::string& text) { progress.show(text); });
   for (const bench::Bench* bench : chosen) {
     const std::size_t before = session.results().size();
     session.begin(std::string(bench->name));
@@ -152,13 +255,15 @@ int run_bench(const std::vector<std::string>& names, const bench::Options& optio
     const std::span<const Result> results = std::span(session.results()).subspan(before);
     for (const Result& result : results) json.add(to_json(result));
     if (bench != chosen.front()) out.print("\n");
-    out.print(heading(session, *bench));
-    out.print(table(results));
+    out.print(heading(session, *bench, results));
+    out.print(results_table(results));
     out.print(notes(session, results));
-    if (out.closed() && !json.wanted()) break;
+    out.print(ratios_table(results));
+    if (out.closed() && !json.wanted() && !checking) break;
   }
   json.save();
-  return 0;
+  return checking ? report(check_targets(targets.rows, session.results()), command.check_path, out)
+                  : 0;
 }
 
 }  // namespace baregrad::cli

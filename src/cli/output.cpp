@@ -1,6 +1,7 @@
 // Printing to a terminal or into a pipe.
 #include "cli/output.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -13,6 +14,16 @@
 #include "baregrad/error.h"
 
 namespace baregrad::cli {
+namespace {
+
+/// Not bytes: there is a µ among them.
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+}  // namespace
 
 void Output::print(std::string_view text) {
   while (!text.empty() && !closed_) {
@@ -41,6 +52,38 @@ void Progress::clear() noexcept {
   std::fputs("\r\033[K", stderr);
   std::fflush(stderr);
   shown_ = false;
+}
+
+void Table::add(std::string_view title, bool left, std::vector<std::string> cells) {
+  if (std::all_of(cells.begin(), cells.end(), [](const auto& c) { return c.empty(); })) return;
+  cells.emplace(cells.begin(), title);
+  lines_.resize(std::max(lines_.size(), cells.size()));
+  std::size_t width = 0;
+  for (const std::string& cell : cells) width = std::max(width, characters(cell));
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    lines_[i] +=
+        left ? fmt::format("{:<{}}  ", cells[i], width) : fmt::format("{:>{}}  ", cells[i], width);
+  }
+}
+
+std::string Table::text() const {
+  std::string text;
+  for (const std::string& line : lines_) {
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+std::string table_text(std::span<const Heading> headings,
+                       std::span<const std::vector<std::string>> lines) {
+  Table table;
+  for (std::size_t column = 0; column < headings.size(); ++column) {
+    std::vector<std::string> cells;
+    cells.reserve(lines.size() + 1);
+    for (const std::vector<std::string>& line : lines) cells.push_back(line[column]);
+    table.add(headings[column].title, headings[column].left, std::move(cells));
+  }
+  return table.text();
 }
 
 std::string time_text(double ns) {

@@ -1,8 +1,10 @@
 // cli/: parsing and printing, no logic. Here: what goes to the terminal.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace baregrad::cli {
 
@@ -32,6 +34,25 @@ class Progress {
   bool terminal_;
   bool shown_ = false;
 };
+
+/// Columns as wide as their widest cell. One that is empty throughout is left out.
+class Table {
+ public:
+  void add(std::string_view title, bool left, std::vector<std::string> cells);
+  std::string text() const;
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+struct Heading {
+  std::string_view title;
+  bool left;
+};
+
+/// The same from lines, each with one cell per heading.
+std::string table_text(std::span<const Heading> headings,
+                       std::span<const std::vector<std::string>> lines);
 
 /// "1.23 µs": three digits and a unit.
 std::string time_text(double ns);

@@ -1,0 +1,41 @@
+// One product of matrices to measure, and how people write it down.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baregrad/dtype.h"
+
+namespace baregrad::bench {
+
+/// `batch` products C[m,n] = A[m,k] B[k,n].
+struct MatmulCase {
+  DType dtype = DType::Float32;
+  std::int64_t m = 1;
+  std::int64_t n = 1;
+  std::int64_t k = 1;
+  std::int64_t batch = 1;
+  int threads = 0;  ///< 0: the session's
+
+  double flops() const;
+  double bytes() const;  ///< of both operands and the result
+  bool operator==(const MatmulCase&) const = default;
+};
+
+/// "MxNxK", or "BxMxNxK" for a batch.
+std::string shape_text(const MatmulCase& product);
+
+/// Fills in the sizes. Throws ValueError that says what is wrong with `text`; sizes go from 1 to
+/// 2^31 - 1, as far as the peers can count.
+void set_shape(MatmulCase& product, std::string_view text);
+void set_square(MatmulCase& product, std::int64_t size);
+
+/// "f32", "f64", "f16", "bf16", or the dtype's whole name. Throws ValueError.
+DType matmul_dtype(std::string_view text);
+
+/// What is measured when nothing else was asked for.
+std::vector<MatmulCase> usual_matmuls(DType dtype, bool quick);
+
+}  // namespace baregrad::bench

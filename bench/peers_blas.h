@@ -1,0 +1,65 @@
+// The BLAS libraries ours is compared with, opened at run time. Nothing here is linked.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baregrad::bench::peers {
+
+// All of them count in 32 bits here: Debian's builds do, and MKL is told to.
+template <class T>
+using Gemm = void (*)(const char* trans_a, const char* trans_b, const int* m, const int* n,
+                      const int* k, const T* alpha, const T* a, const int* lda, const T* b,
+                      const int* ldb, const T* beta, T* c, const int* ldc);
+template <class T>
+using Gemv = void (*)(const char* trans, const int* m, const int* n, const T* alpha, const T* a,
+                      const int* lda, const T* x, const int* incx, const T* beta, T* y,
+                      const int* incy);
+template <class T>
+using GemmBatch = void (*)(int layout, int trans_a, int trans_b, int m, int n, int k, T alpha,
+                           const T* a, int lda, int stride_a, const T* b, int ldb, int stride_b,
+                           T beta, T* c, int ldc, int stride_c, int batch);
+/// 16-bit operands, float result.
+using GemmHalf = void (*)(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha,
+                          const std::uint16_t* a, int lda, const std::uint16_t* b, int ldb,
+                          float beta, float* c, int ldc);
+using GemmDnnl = int (*)(char trans_a, char trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
+                         float alpha, const float* a, std::int64_t lda, const float* b,
+                         std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+
+inline constexpr int kRowMajor = 101;
+inline constexpr int kNoTrans = 111;
+
+/// One library. What it does not have is null.
+struct Blas {
+  std::string name;
+  std::string version;  ///< as it says itself
+  std::string path;     ///< of the file it came from
+  Gemm<float> sgemm = nullptr;
+  Gemm<double> dgemm = nullptr;
+  Gemv<float> sgemv = nullptr;
+  Gemv<double> dgemv = nullptr;
+  GemmBatch<float> sgemm_batch = nullptr;
+  GemmBatch<double> dgemm_batch = nullptr;
+  GemmHalf gemm_f16 = nullptr;
+  GemmHalf gemm_bf16 = nullptr;
+  GemmDnnl dnnl_sgemm = nullptr;
+  void (*set_threads)(int) = nullptr;
+  int (*get_threads)() = nullptr;
+};
+
+/// Names for --peers.
+std::span<const std::string_view> blas_names();
+
+struct OpenedBlas {
+  std::vector<Blas> found;
+  std::vector<std::string> absent;  ///< "mkl is absent (PyPI package mkl): <what the system says>"
+};
+
+/// Opens the libraries of these names, or all of them when there are none. They stay open.
+OpenedBlas open_blas(std::span<const std::string> names);
+
+}  // namespace baregrad::bench::peers
