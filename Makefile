@@ -9,7 +9,7 @@ SHELL := /bin/bash
 BUILD := build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PYTHON := .venv/bin/python
-BENCHES ?= elementwise reduce overhead alloc parallel
+BENCHES ?= elementwise reduce overhead alloc parallel matmul
 BENCH_ARGS ?=
 CTEST_ARGS ?=
 
@@ -93,6 +93,7 @@ test-long: build compile-asan test-docs ## The exhaustive forms of the tests (ho
 
 .PHONY: bench
 bench: build ## Run the benchmarks (BENCHES="elementwise ...", BENCH_ARGS="--json FILE")
+	@scripts/setup.sh --bench
 	@$(BUILD)/baregrad bench $(BENCHES) $(BENCH_ARGS)
 
 .PHONY: lint

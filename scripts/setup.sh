@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Installs what is missing on Debian 12: apt packages by name, Python packages into .venv.
-# Safe to call any number of times; when nothing is missing it installs nothing.
+# Installs what is missing on Debian 12: apt packages by name, Python packages into .venv; with
+# `--bench` also the libraries that the benchmarks compare with. Safe to call any number of times;
+# when nothing is missing it installs nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly apt_list=scripts/apt-packages.txt
+readonly apt_lists=(scripts/apt-packages.txt ${1:+scripts/apt-packages-bench.txt})
 readonly pip_list=requirements-dev.txt
+readonly bench_pip_list=requirements-bench.txt
 readonly venv=.venv
 readonly stamp=$venv/.setup-stamp
+readonly bench_stamp=$venv/.bench-stamp
 
 die() {
   echo "setup: $*" >&2
@@ -18,7 +21,7 @@ missing_apt_packages() {
   local installed
   installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null |
     awk '$1 == "installed" { print $2 }' | LC_ALL=C sort -u)
-  grep -Ev '^[[:space:]]*(#|$)' "$apt_list" | LC_ALL=C sort -u |
+  grep -Ehv '^[[:space:]]*(#|$)' "${apt_lists[@]}" | LC_ALL=C sort -u |
     LC_ALL=C comm -23 - <(printf '%s\n' "$installed")
 }
 
@@ -37,7 +40,7 @@ root_prefix() {
 install_apt_packages() {
   if ! command -v dpkg-query >/dev/null; then
     echo "setup: not a Debian system: have your own forms of these installed:" \
-      "$(grep -Ev '^[[:space:]]*(#|$)' "$apt_list" | paste -sd' ')" >&2
+      "$(grep -Ehv '^[[:space:]]*(#|$)' "${apt_lists[@]}" | paste -sd' ')" >&2
     return
   fi
   local -a missing root
@@ -90,5 +93,21 @@ install_python_packages() {
   mv "$stamp.new" "$stamp"
 }
 
+# A gigabyte, and for x86-64 alone: the benchmarks say that it is absent and go on without it.
+install_bench_packages() {
+  local key
+  key=$(sha256sum <"$bench_pip_list")
+  [[ ! -f $bench_stamp || $(<"$bench_stamp") != "$key" ]] || return 0
+  echo "setup: installing $bench_pip_list into $venv" >&2
+  if "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
+    --requirement "$bench_pip_list"; then
+    echo "$key" >"$bench_stamp"
+  else
+    echo "setup: $bench_pip_list could not be installed: the benchmarks go without" >&2
+  fi
+}
+
+[[ $# -eq 0 || ($# -eq 1 && $1 == --bench) ]] || die "takes nothing, or --bench"
 install_apt_packages
 install_python_packages
+[[ $# -eq 0 ]] || install_bench_packages
