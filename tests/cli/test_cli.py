@@ -16,7 +16,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = os.environ.get("BAREGRAD_BIN", str(ROOT / "build" / "baregrad"))
-BENCHES = ["elementwise", "reduce", "overhead", "alloc", "parallel"]
+BENCHES = ["elementwise", "reduce", "overhead", "alloc", "parallel", "matmul"]
 RESULT_KEYS = [
     "bench",
     "row",
@@ -33,6 +33,10 @@ RESULT_KEYS = [
     "gb_per_s",
     "stream_gb_per_s",
     "percent_of_stream",
+    "gflop_per_s",
+    "fma_gflop_per_s",
+    "percent_of_fma",
+    "max_error",
     "ratio",
 ]
 
@@ -66,12 +70,34 @@ class CliTest(unittest.TestCase):
         self.assertTrue(done.stderr.startswith("baregrad"), done.stderr)
         return done.stderr
 
-    def bench(self, *arguments):
+    def bench(self, *arguments, **options):
         """Runs a benchmark; its table and its JSON objects."""
-        done = run("bench", *arguments, "--quick", "--json", str(self.file))
+        done = run("bench", *arguments, "--quick", "--json", str(self.file), **options)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stderr, "")
         return done.stdout, [json.loads(line) for line in self.file.read_text().splitlines()]
+
+    def check_results(self, results, names):
+        """Every object is complete and its numbers follow from each other."""
+        self.assertEqual({r["bench"] for r in results}, set(names))
+        ours = None
+        for r in results:
+            self.assertEqual(list(r), RESULT_KEYS)
+            self.assertGreater(r["repeats"], 0)
+            self.assertGreater(r["p10_ns"], 0)
+            self.assertLessEqual(r["p10_ns"], r["median_ns"])
+            self.assertLessEqual(r["median_ns"], r["p90_ns"])
+            if r["gb_per_s"] is not None:
+                share = 100 * r["gb_per_s"] / r["stream_gb_per_s"]
+                self.assertAlmostEqual(r["percent_of_stream"] / share, 1)
+            if r["implementation"] == "baregrad":
+                ours = r
+                continue
+            # A peer follows ours and did the same work.
+            for key in ["row", "dtype", "shape", "threads", "isa"]:
+                self.assertEqual(r[key], ours[key])
+            self.assertAlmostEqual(r["ratio"] / (r["median_ns"] / ours["median_ns"]), 1)
+            self.assertLessEqual(ours["ratio"], r["ratio"])
 
 
 class ArgumentsTest(CliTest):
@@ -88,7 +114,9 @@ class ArgumentsTest(CliTest):
             self.assertIn(word, done.stdout)
         done = run("bench", "--help")
         self.assertEqual(done.returncode, 0)
-        for word in [*BENCHES, "--sizes", "--threads", "--seconds", "--quick", "--json"]:
+        options = ["--sizes", "--threads", "--seconds", "--quick", "--json"]
+        matmul = ["--dtype", "--shapes", "--peers", "--check", "openblas,blis,dnnl,mkl"]
+        for word in [*BENCHES, *options, *matmul]:
             self.assertIn(word, done.stdout)
 
     def test_wrong_arguments(self):
@@ -104,6 +132,20 @@ class ArgumentsTest(CliTest):
             (["bench", "alloc", "--sizes", "9223372036854775808"], "is not a whole number"),
             (["bench", "alloc", "--seconds", "0"], "--seconds"),
             (["bench", "alloc", "--seconds", "1", "--quick"], "excludes"),
+            (["bench", "alloc", "--peers", "blis"], "alloc has no --peers"),
+            (["bench", "matmul", "reduce", "--dtype", "f64"], "reduce has no --dtype"),
+            (["bench", "overhead", "--shapes", "1x2x3"], "overhead has no --shapes"),
+            (["bench", "elementwise", "--check", "some.json"], "elementwise has no --check"),
+            (["bench", "matmul", "--peers", "openblas,atlas"], "atlas"),
+            (["bench", "matmul", "--dtype", "int8"], "'int8' is none of f32, f64, f16, bf16"),
+            (["bench", "matmul", "--shapes", "1x2x3", "--sizes", "4"], "excludes"),
+            (["bench", "matmul", "--shapes", "2x3"], "MxNxK"),
+            (["bench", "matmul", "--shapes", "2x3x4x5x6"], "MxNxK"),
+            (["bench", "matmul", "--shapes", "2x3x4,2x0x4"], "'0' is not a whole number"),
+            (["bench", "matmul", "--shapes", "2x-3x4"], "'-3' is not a whole number"),
+            (["bench", "matmul", "--shapes", "2x3x4x"], "'' is not a whole number"),
+            (["bench", "matmul", "--shapes", "2x3x1099511627776"], "1 to 2147483647"),
+            (["bench", "matmul", "--check", ""], "no name"),
         ]:
             with self.subTest(arguments):
                 self.assertIn(word, self.fails(2, *arguments))
@@ -169,28 +211,6 @@ class InfoTest(CliTest):
 
 
 class BenchTest(CliTest):
-    def check_results(self, results, names):
-        """Every object is complete and its numbers follow from each other."""
-        self.assertEqual({r["bench"] for r in results}, set(names))
-        ours = None
-        for r in results:
-            self.assertEqual(list(r), RESULT_KEYS)
-            self.assertGreater(r["repeats"], 0)
-            self.assertGreater(r["p10_ns"], 0)
-            self.assertLessEqual(r["p10_ns"], r["median_ns"])
-            self.assertLessEqual(r["median_ns"], r["p90_ns"])
-            if r["gb_per_s"] is not None:
-                share = 100 * r["gb_per_s"] / r["stream_gb_per_s"]
-                self.assertAlmostEqual(r["percent_of_stream"] / share, 1)
-            if r["implementation"] == "baregrad":
-                ours = r
-                continue
-            # A peer follows ours and did the same work.
-            for key in ["row", "dtype", "shape", "threads", "isa"]:
-                self.assertEqual(r[key], ours[key])
-            self.assertAlmostEqual(r["ratio"] / (r["median_ns"] / ours["median_ns"]), 1)
-            self.assertLessEqual(ours["ratio"], r["ratio"])
-
     def test_elementwise(self):
         text, results = self.bench("elementwise", "--sizes", "1024", "--threads", "2")
         self.check_results(results, ["elementwise"])
@@ -248,6 +268,242 @@ class BenchTest(CliTest):
         self.assertIn("memory", said)
         self.assertEqual(list(self.folder.iterdir()), [])
         self.fails(1, "bench", "reduce", "--sizes", str(2**62))
+
+
+class MatmulTest(CliTest):
+    """The peer here is a library made for the test, so that none needs to be installed."""
+
+    PEER = r"""
+    #include <cstdlib>
+    #include <cstring>
+    namespace {
+    int threads = 0;
+    // Column-major, no transposes; an environment variable makes it wrong.
+    template <class T>
+    void multiply(int m, int n, int k, const T* a, int lda, const T* b, int ldb, T* c, int ldc) {
+      for (int j = 0; j < n; ++j) {
+        for (int i = 0; i < m; ++i) {
+          T sum = 0;
+          for (int l = 0; l < k; ++l) sum += a[i + l * lda] * b[l + j * ldb];
+          c[i + j * ldc] = sum;
+        }
+      }
+      if (std::getenv("TEST_PEER_WRONG") != nullptr) c[m - 1 + (n - 1) * ldc] += T(0.5);
+    }
+    }  // namespace
+    extern "C" {
+    void MKL_Set_Num_Threads(int n) { threads = n < 64 ? n : 64; }
+    int MKL_Get_Max_Threads() { return threads; }
+    void MKL_Get_Version_String(char* text, int size) { std::strncpy(text, "test peer 1.0", size); }
+    #define GEMM(name, T)                                                                         \
+      void name(const char*, const char*, const int* m, const int* n, const int* k, const T*,     \
+                const T* a, const int* lda, const T* b, const int* ldb, const T*, T* c,           \
+                const int* ldc) {                                                                 \
+        multiply(*m, *n, *k, a, *lda, b, *ldb, c, *ldc);                                          \
+      }
+    GEMM(sgemm_, float)
+    GEMM(dgemm_, double)
+    }
+    """
+    BOUNDS = {"f32": 1e-5, "f64": 1e-14, "f16": 2e-3, "bf16": 2e-2}
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.peer = pathlib.Path(folder.name) / "libpeer.so"
+        source = cls.peer.with_suffix(".cpp")
+        source.write_text(cls.PEER)
+        compiler = os.environ.get("CXX", "g++")
+        subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", cls.peer, source], check=True)
+        cls.env = {"BAREGRAD_MKL": str(cls.peer)}
+        cls.missing = {"BAREGRAD_MKL": "/nowhere/libmkl_rt.so"}
+
+    def matmul(self, *arguments, **options):
+        return self.bench("matmul", "--peers", "mkl", *arguments, env=self.env, **options)
+
+    def check(self, rows, *arguments, **top):
+        """Runs --check with a file of these rows."""
+        targets = self.folder / "targets.json"
+        targets.write_text(json.dumps({"peers": ["mkl"], "rows": rows, **top}))
+        command = ["bench", "matmul", "--quick", "--check", str(targets), *arguments]
+        return run(*command, env=self.env)
+
+    def test_numbers_hang_together(self):
+        for dtype, name in [("f32", "float32"), ("f64", "float64"), ("f16", "float16"), ("bf16", "bfloat16")]:
+            with self.subTest(dtype):
+                text, results = self.matmul("--dtype", dtype, "--shapes", "5x7x9,33x1x65", "--threads", "1")
+                self.check_results(results, ["matmul"])
+                peer = "mkl" if dtype in ("f32", "f64") else "mkl via f32"
+                self.assertEqual(
+                    [(r["shape"], r["implementation"], r["dtype"], r["threads"]) for r in results],
+                    [(s, i, name, 1) for s in ("5x7x9", "33x1x65") for i in ("baregrad", peer)],
+                )
+                for r in results:
+                    m, n, k = map(int, r["shape"].split("x"))
+                    self.assertAlmostEqual(r["gflop_per_s"] * r["median_ns"] / (2 * m * n * k), 1)
+                    share = 100 * r["gflop_per_s"] / r["fma_gflop_per_s"]
+                    self.assertAlmostEqual(r["percent_of_fma"] / share, 1)
+                    self.assertLessEqual(r["max_error"], self.BOUNDS[dtype])
+                for word in ["mkl: test peer 1.0", "GFLOP/s", "of FMA", "error", "best peer"]:
+                    self.assertIn(word, text)
+                self.assertEqual(len(re.findall(rf"^5x7x9 +{name} +1 .* {peer} ", text, re.M)), 1)
+
+    def test_sizes_are_squares_and_four_numbers_are_a_batch(self):
+        _, results = self.matmul("--sizes", "3,4", "--threads", "2")
+        self.assertEqual([r["shape"] for r in results[::2]], ["3x3x3", "4x4x4"])
+        self.assertEqual({r["threads"] for r in results}, {2})
+        for threads in ("1", "2"):
+            _, results = self.matmul("--shapes", "6x2x3x4", "--threads", threads)
+            self.check_results(results, ["matmul"])
+            self.assertEqual([r["implementation"] for r in results], ["baregrad", "mkl loop"])
+            self.assertEqual({r["row"] for r in results}, {"matmul, batched"})
+            ours = results[0]
+            self.assertAlmostEqual(ours["gflop_per_s"] * ours["median_ns"] / (2 * 6 * 2 * 3 * 4), 1)
+
+    def test_an_absent_peer_is_named(self):
+        said = self.fails(1, "bench", "matmul", "--peers", "mkl", "--sizes", "4", env=self.missing)
+        self.assertIn("mkl is absent (PyPI package mkl", said)
+        self.assertIn("/nowhere/libmkl_rt.so", said)
+        text, results = self.bench("matmul", "--sizes", "4", env=self.missing)
+        self.check_results(results, ["matmul"])
+        self.assertIn("mkl is absent (PyPI package mkl", text)
+        for peer in ("openblas", "blis", "dnnl"):
+            there = any(r["implementation"] == peer for r in results)
+            self.assertRegex(text, rf"(?m)^{peer}{': ' if there else ' is absent .Debian package lib'}")
+
+    def test_a_library_that_is_no_blas(self):
+        libm = {"BAREGRAD_MKL": "libm.so.6"}
+        said = self.fails(1, "bench", "matmul", "--peers", "mkl", "--sizes", "4", env=libm)
+        self.assertIn("libm.so.6 has no sgemm", said)
+
+    def test_more_threads_than_the_peer_can_use(self):
+        text, results = self.matmul("--sizes", "4", "--threads", "65")
+        self.assertIn("mkl cannot use 65 threads", text)
+        self.assertEqual([(r["implementation"], r["ratio"]) for r in results], [("baregrad", None)])
+
+    def test_a_wrong_product_is_not_timed(self):
+        env = {**self.env, "TEST_PEER_WRONG": "1"}
+        for shape in ("3x4x5", "300x200x64", "90x2x3x4"):
+            with self.subTest(shape):
+                command = ["bench", "matmul", "--quick", "--peers", "mkl", "--shapes", shape]
+                said = self.fails(1, *command, env=env)
+                self.assertRegex(said, rf"the result of mkl( loop)? for {shape} is off")
+
+    def test_too_large(self):
+        self.assertIn("2147483647", self.fails(1, "bench", "matmul", "--sizes", str(2**40)))
+        self.assertIn("memory", self.fails(1, "bench", "matmul", "--sizes", str(2**31 - 1)))
+        shape = f"{2**31 - 1}x{2**31 - 1}x1"
+        self.assertIn("memory", self.fails(1, "bench", "matmul", "--shapes", shape))
+
+    def test_check_decides_what_is_run(self):
+        rows = [
+            {"dtype": "f32", "size": 6, "threads": 1, "min_ratio": 1e-9},
+            {"dtype": "f64", "shape": "2x3x4", "threads": 2, "min_ratio": 1e-9, "min_percent_of_fma": 1e-9},
+        ]
+        done = self.check(rows, "--json", str(self.file), about="for a test")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        results = [json.loads(line) for line in self.file.read_text().splitlines()]
+        self.check_results(results, ["matmul"])
+        self.assertEqual(
+            [(r["shape"], r["dtype"], r["threads"]) for r in results[::2]],
+            [("6x6x6", "float32", 1), ("2x3x4", "float64", 2)],
+        )
+        verdicts = done.stdout.split("Against ")[1]
+        self.assertRegex(verdicts, r"(?m)^6x6x6 .* ok$")
+        self.assertRegex(verdicts, r"(?m)^2x3x4 .* ok$")
+        self.assertNotIn("not run", verdicts)
+        for arguments, shape in [
+            (["--dtype", "f64"], "2x3x4"),
+            (["--threads", "1"], "6x6x6"),
+            (["--sizes", "6", "--threads", "1"], "6x6x6"),
+        ]:
+            done = self.check(rows, *arguments)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+            verdicts = done.stdout.split("Against ")[1]
+            self.assertEqual(re.findall(r"(?m)^(\S+) .* ok$", verdicts), [shape])
+            self.assertIn("not run: 1 more", verdicts)
+        self.assertIn("no row of that", self.check(rows, "--dtype", "bf16").stderr)
+        done = self.check(rows, "--sizes", "7")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("none of the rows", done.stderr)
+
+    def test_check_fails_below_the_target(self):
+        row = {"dtype": "f32", "size": 6, "threads": 1, "min_ratio": 1e9}
+        known = {**row, "measured": 1e-9, "reason": "the test says so"}
+        fma = {**row, "min_ratio": 1e-9, "min_percent_of_fma": 1e9}
+        for case, status, verdict in [
+            (row, 1, "FAILS$"),
+            ({**row, "min_ratio": 1e-9}, 0, "ok$"),
+            (known, 0, "misses, as known: the test says so$"),
+            ({**known, "measured": 1e8}, 1, "FAILS: below 90 % of what was measured before$"),
+            ({**known, "min_ratio": 1e-9}, 0, "ok now; was known to miss: the test says so$"),
+            (fma, 1, "FAILS$"),
+            ({**fma, "measured_percent_of_fma": 1e-9, "reason": "why"}, 0, "misses, as known: why$"),
+        ]:
+            with self.subTest(case):
+                done = self.check([case])
+                self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+                self.assertRegex(done.stdout, rf"(?m)^6x6x6 +float32 +1 .* {verdict}")
+                if status == 1:
+                    self.assertIn("1 of 1 rows fall below", done.stderr)
+
+    def test_check_needs_a_peer(self):
+        done = self.check([{"dtype": "f32", "size": 6, "threads": 65, "min_ratio": 1e-9}])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAILS: no peer to compare with", done.stdout)
+
+    def test_malformed_targets(self):
+        row = {"dtype": "f32", "size": 6, "threads": 1, "min_ratio": 1.5}
+        cases = [
+            ("", "line 1, column 1"),
+            ('{\n"rows": [\n{,}]}', "line 3, column 2"),
+            ("[1]", "must be an object"),
+            ("{}", '"rows" is missing'),
+            ('{"rows": []}', "has no rows"),
+            ('{"rows": {}}', '"rows" must be a list'),
+            ('{"rows": [7]}', "rows[0]: must be an object"),
+            ('{"rows": [], "peers": ["atlas"]}', '"peers" must be of openblas, blis, dnnl, mkl'),
+        ]
+        for change, word in [
+            ({"min_ratoi": 2}, 'unknown field "min_ratoi"'),
+            ({"min_ratio": "fast"}, '"min_ratio" must be a number above 0, not "fast"'),
+            ({"min_ratio": 0}, '"min_ratio" must be a number above 0'),
+            ({"min_ratio": None}, '"min_ratio" must be a number above 0'),
+            ({"dtype": "f8"}, "\"dtype\": 'f8' is none of"),
+            ({"dtype": 32}, '"dtype" must be a string'),
+            ({"size": 2**40}, '"size" must be a whole number from 1 to 2147483647'),
+            ({"size": -1}, '"size" must be'),
+            ({"size": 1.5}, '"size" must be'),
+            ({"shape": "1x2x3"}, 'either "shape" or "size"'),
+            ({"threads": 0}, '"threads" must be a whole number from 1 to 1024'),
+            ({"threads": 1e300}, '"threads" must be'),
+            ({"measured": 1.2}, '"measured" and "reason" come together'),
+            ({"reason": "none"}, '"measured" and "reason" come together'),
+        ]:
+            cases.append((json.dumps({"rows": [row, {**row, "size": 7, **change}]}), "rows[1]: "))
+            cases.append((cases[-1][0], word))
+        no_threads = {key: value for key, value in row.items() if key != "threads"}
+        flat = {"dtype": "f32", "shape": "1x2", "threads": 1, "min_ratio": 1}
+        for rows, word in [
+            ([row, {**row, "min_ratio": 2}], "rows[1]: is the same product as rows[0]"),
+            ([flat], "\"shape\": '1x2' is no shape"),
+            ([no_threads], '"threads" is missing'),
+        ]:
+            cases.append((json.dumps({"rows": rows}), word))
+        for text, word in cases:
+            with self.subTest(text):
+                self.file.write_text(text)
+                said = self.fails(1, "bench", "matmul", "--check", str(self.file), env=self.env)
+                self.assertIn(f"--check: '{self.file}': ", said)
+                self.assertIn(word, said)
+        for path in (self.folder / "none.json", self.folder):
+            self.assertIn(f"cannot read '{path}'", self.fails(1, "bench", "matmul", "--check", str(path)))
+
+    def test_the_projects_own_targets_can_be_read(self):
+        targets = ROOT / "bench" / "targets" / "matmul.json"
+        said = self.fails(1, "bench", "matmul", "--check", str(targets), "--threads", "1023")
+        self.assertIn("no row of that --dtype and --threads", said)
 
 
 class JsonFileTest(CliTest):
