@@ -156,7 +156,7 @@ struct GemmOptions {
   bool accumulate = false;
   bool bias = false;
   bool residual = false;
-  kernels::Activation activation = kernels::Activation::None;
+  Activation activation = Activation::None;
 };
 
 /// Relative to the sum of |a||b|: equal products, as a stride of 0 gives them, round the same way

@@ -12,7 +12,7 @@
 namespace baregrad::test {
 namespace {
 
-using kernels::Activation;
+
 using kernels::GemmBatchAxis;
 using kernels::GemmCall;
 using kernels::Isa;
