@@ -12,7 +12,6 @@
 namespace baregrad::test {
 namespace {
 
-
 using kernels::GemmBatchAxis;
 using kernels::GemmCall;
 using kernels::Isa;

@@ -21,11 +21,11 @@ BG_INLINE GemmKernels gemm_kernels(const GemmKernels& tiles) {
 template <class T>
 BG_INLINE GemmKernels gemm_tiles() {
   GemmKernels kernels;
-  kernels.mr = kTileRows;
+  kernels.mr = kTileRows<T>;
   kernels.lanes = Ring<T>::kLanes;
   kernels.nr = kTileVecs * Ring<T>::kLanes;
   kernels.item = sizeof(T);
-  set_tiles<T, kTileRows>(kernels);
+  set_tiles<T, kTileRows<T>>(kernels);
   return kernels;
 }
 

@@ -1,6 +1,8 @@
 // The micro-kernel: a tile of C in registers, A by broadcast, B by vectors.
 #pragma once
 
+#include <type_traits>
+
 #include <hwy/cache_control.h>
 
 #include "kernels/gemm/isa/ring.h"
@@ -8,9 +10,20 @@
 
 namespace baregrad::kernels::HWY_NAMESPACE {
 
+// Sanitizers instrument every load: with all tiles, unrolled, a file would take them many minutes.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
 /// Rows of the largest tile. Two vectors of columns each: with the two of B and one of A that is
-/// all registers there are (14 * 2 + 3 of 32, 6 * 2 + 3 of 16).
-constexpr int kTileRows = HWY_TARGET == HWY_AVX3 ? 14 : 6;
+/// all registers there are (14 * 2 + 3 of 32, 6 * 2 + 3 of 16). Integers multiply in several
+/// instructions, which smaller tiles keep as busy.
+template <class T>
+constexpr int kTileRows = kSanitized                                             ? 3
+                          : HWY_TARGET == HWY_AVX3&& std::is_floating_point_v<T> ? 14
+                                                                                 : 6;
 constexpr int kTileVecs = 2;
 
 /// Address of row i of A: few pointers and one stride, as x86 scales an index by 1 and 2 for free.
@@ -42,12 +55,7 @@ struct RowsOfA<false, kRows, T> {
 template <class V, int kRows, int kVecs, bool kUnitK, bool kPart, class T>
 BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int last) {
   constexpr int kLanes = V::kLanes;
-  // Sanitizers instrument every load: unrolled, a file would take them many minutes.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int kUnroll = 1;
-#else
-  constexpr int kUnroll = 4;
-#endif
+  constexpr int kUnroll = kSanitized ? 1 : 4;
   V acc[kRows][kVecs];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
