@@ -62,9 +62,10 @@ void matmul(const ProductCall& call) {
   gemm.c_row_stride = row ? gemm.n : out.strides[out.ndim - (column ? 1 : 2)];
   gemm.accumulate = call.accumulate;
 
+  const int batch = out.ndim - (row ? 0 : 1) - (column ? 0 : 1);
+  if (batch == 0) return kernels::gemm(gemm);
   std::array<GemmBatchAxis, kMaxDims> axes;
   int count = 0;
-  const int batch = out.ndim - (row ? 0 : 1) - (column ? 0 : 1);
   for (int i = 0; i < batch; ++i) {
     const std::int64_t size = out.shape[i];
     if (size == 1) continue;
