@@ -38,6 +38,7 @@ SHARED_WITH_KERNELS = {
 
 # The room behind each public header whose name is not that of a room.
 PUBLIC_ROOMS = {
+    "activation": "kernels",
     "allocator": "core",
     "dims": "core",
     "dtype": "core",
