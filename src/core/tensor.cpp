@@ -160,6 +160,13 @@ Tensor Tensor::from_blob(void* data, const Dims& shape, const Dims& strides, DTy
   const std::int64_t extent = checked_add(reach.high, checked_mul(reach.low, -1, kWho), kWho);
   const std::int64_t count = checked_add(extent, 1, kWho);
   const std::int64_t bytes = checked_mul(count, width, kWho);
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  const std::uintptr_t before = 0 - static_cast<std::uintptr_t>(low);
+  if (before > address || static_cast<std::uintptr_t>(bytes) > UINTPTR_MAX - (address - before)) {
+    throw ShapeError(message(kWho, ": shape ", to_string(shape), " with strides ",
+                             to_string(strides), " of ", name(dtype),
+                             " reaches beyond all addresses"));
+  }
   Layout layout{shape, strides, -reach.low};
   if (numel > 0) {
     tame_unit_strides(layout, count);

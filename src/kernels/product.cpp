@@ -36,6 +36,15 @@ void fold_into_rows(GemmCall& gemm, std::array<GemmBatchAxis, kMaxDims>& axes, i
 }
 
 void multiply(GemmCall& call, std::array<GemmBatchAxis, kMaxDims>& axes, int count) {
+  if (call.k == 0) {
+    // Operands without an element are not walked: their strides may be anything.
+    call.a = {call.a.data, 0, 0};
+    call.b = {call.b.data, 0, 0};
+    for (int i = 0; i < count; ++i) {
+      axes[static_cast<std::size_t>(i)].a_stride = 0;
+      axes[static_cast<std::size_t>(i)].b_stride = 0;
+    }
+  }
   fold_into_rows(call, axes, count);
   if (count == 0) {
     gemm(call);

@@ -183,6 +183,8 @@ TEST(FromBlob, RefusesNullAndAbsurdSizes) {
   EXPECT_THROW(Tensor::from_blob(&x, {2}, {std::numeric_limits<std::int64_t>::min()}, int8),
                ShapeError);
   EXPECT_THROW(Tensor::from_blob(&x, {2}, {1, 1}, float32), ShapeError);
+  // Before address 0.
+  EXPECT_THROW(Tensor::from_blob(&x, {65}, {-(std::int64_t{1} << 40)}, float64), ShapeError);
 }
 
 // ---- Tensor

@@ -409,12 +409,14 @@ Tensor Source::partner(const Tensor& x, Size size, DTypeOption dtype) {
       if (chance(25)) n = 1;
     }
     while (!shape.empty() && chance(15)) shape.erase(0);
-    if (chance(4) && !shape.empty()) shape[static_cast<int>(below(shape.size()))] += 1;
-    if (chance(4) && shape.size() < kMaxDims) shape.insert(0, 2);
   }
   // What x repeats without memory a partner must not ask memory for.
   for (std::int64_t& n : shape) {
     if (n > kFewElements) n = 1;
+  }
+  if (kind >= 50) {
+    if (chance(4) && !shape.empty()) shape[static_cast<int>(below(shape.size()))] += 1;
+    if (chance(4) && shape.size() < kMaxDims) shape.insert(0, 2);
   }
   const DType type = dtype.value_or(chance(60) ? x.dtype() : static_cast<DType>(below(kNumDTypes)));
   return note_tensor(strided(shape, type, size));
