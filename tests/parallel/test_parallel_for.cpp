@@ -27,12 +27,6 @@
 #include "baregrad/parallel.h"
 #include "parallel/parallel_for.h"
 
-#if defined(__SANITIZE_THREAD__)
-// Starting threads in the child of a fork is what some of these tests are about.
-extern "C" BAREGRAD_API const char* __tsan_default_options();
-extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
-#endif
-
 namespace baregrad {
 namespace {
 

@@ -21,7 +21,7 @@ constexpr bool kSanitized = false;
 /// all registers there are (14 * 2 + 3 of 32, 6 * 2 + 3 of 16). Integers multiply in several
 /// instructions, which smaller tiles keep as busy.
 template <class T>
-constexpr int kTileRows = kSanitized                                             ? 3
+constexpr int kTileRows = kSanitized                                             ? 2
                           : HWY_TARGET == HWY_AVX3&& std::is_floating_point_v<T> ? 14
                                                                                  : 6;
 constexpr int kTileVecs = 2;
@@ -128,6 +128,7 @@ BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int
 /// Vectors that few rows take at once where B lies in rows: sums enough to hide their latency, and
 /// long pieces of B.
 constexpr int wide_vecs(int rows) {
+  if (kSanitized) return kTileVecs;
   if (HWY_TARGET == HWY_AVX3) return rows <= 2 ? 8 : rows <= 4 ? 6 : rows <= 6 ? 4 : kTileVecs;
   if (HWY_TARGET == HWY_AVX2) return rows == 1 ? 8 : rows == 2 ? 5 : rows == 3 ? 3 : kTileVecs;
   return kTileVecs;
