@@ -27,7 +27,7 @@ EXTRA = ["--extra-arg=-Wno-everything", "--extra-arg=-Qunused-arguments",
          "--extra-arg=-Wno-unknown-warning-option"]
 # The path-sensitive analyzer is left to the other sources, to keep lint short: kernels are straight
 # loops over memory they are given.
-KERNEL_FOLDER = ROOT / "src" / "kernels" / "cpu"
+KERNEL_FOLDERS = [ROOT / "src" / "kernels" / "cpu", ROOT / "src" / "kernels" / "gemm" / "isa"]
 KERNEL_CHECKS = ["--checks=-clang-analyzer-*"]
 
 
@@ -55,7 +55,8 @@ def choose_commands(entries: list[dict], parts: list[str]) -> dict[pathlib.Path,
 
 def tidy(source: pathlib.Path, database: str) -> tuple[pathlib.Path, int, str, float]:
     start = time.monotonic()
-    options = KERNEL_CHECKS if source.is_relative_to(KERNEL_FOLDER) else []
+    kernel = any(source.is_relative_to(folder) for folder in KERNEL_FOLDERS)
+    options = KERNEL_CHECKS if kernel else []
     done = subprocess.run([TIDY, "--quiet", "-p", database, *EXTRA, *options, str(source)],
                           check=False, capture_output=True, text=True)
     # Standard error holds counts of suppressed warnings, and is of use when clang-tidy itself fails.
