@@ -98,13 +98,12 @@ bool is_small(const GemmPlan& plan) {
 }
 
 void run(const GemmPlan& plan) {
+  const bool in_place = !plan.pack_a && !plan.pack_b && !plan.finish;
   if (plan.dot) {
     run_dot(plan);
-  } else if (plan.pack_a || plan.pack_b || plan.finish) {
-    run_nest(plan);
-  } else if (is_small(plan)) {
+  } else if (in_place && is_small(plan)) {
     run_rows(plan.call, *plan.kernels, plan.a_along_k);
-  } else if (plan.call.m <= plan.kernels->mr) {
+  } else if (in_place && plan.call.m <= plan.kernels->mr) {
     run_skinny(plan);
   } else {
     run_nest(plan);

@@ -318,13 +318,13 @@ void run_dot(const GemmPlan& plan) {
     shared.a = packed.data();
     shared.a_row = call.k;
   }
-  const auto [rows, grain] = dot_blocks(kernels, call.m, call.k);
-  for (std::int64_t i = 0; i < call.m; i += rows) {
-    parallel::parallel_for(call.n, grain, [&](std::int64_t begin, std::int64_t end) {
+  const DotBlocks blocks = dot_blocks(kernels, call.m, call.k);
+  for (std::int64_t i = 0; i < call.m; i += blocks.rows) {
+    parallel::parallel_for(call.n, blocks.cols, [&](std::int64_t begin, std::int64_t end) {
       GemmDot d = shared;
       d.a = at(shared.a, i * shared.a_row, kernels.item);
       d.b = at(call.b.data, begin * call.b.col_stride, kernels.item);
-      d.rows = std::min(rows, call.m - i);
+      d.rows = std::min(blocks.rows, call.m - i);
       d.cols = end - begin;
       if (!plan.finish) {
         d.to = at(call.c, i * call.c_row_stride + begin, kernels.item);
