@@ -75,19 +75,20 @@ test-docs: setup
 test-asan: setup compile-asan
 	@$(step) "test asan" $(no_aslr) $(run_ctest) --preset asan -LE long
 
+# All at 4 threads; at 2 what is about threads and memory, and the rest in test-long.
 .PHONY: test-tsan
 test-tsan: setup compile-tsan
-	@for threads in 2 4; do \
-	  BAREGRAD_NUM_THREADS=$$threads $(step) "test tsan, $$threads threads" \
-	    $(no_aslr) $(run_ctest) --preset tsan -LE long; \
-	done
+	@BAREGRAD_NUM_THREADS=4 $(step) "test tsan, 4 threads" $(no_aslr) $(run_ctest) --preset tsan -LE long
+	@BAREGRAD_NUM_THREADS=2 $(step) "test tsan, 2 threads" \
+	  $(no_aslr) $(run_ctest) --preset tsan -R "test_(parallel|core)"
 
 .PHONY: test-install
 test-install: build
 	@$(step) "test the installed copy" env CMAKE=$(cmake) tests/tools/check_install.sh $(BUILD)/release
 
 .PHONY: test-long
-test-long: build compile-asan test-docs ## The exhaustive forms of the tests (hours)
+test-long: build compile-asan compile-tsan test-docs ## The exhaustive forms of the tests (hours)
+	@BAREGRAD_NUM_THREADS=2 $(step) "test tsan, 2 threads" $(no_aslr) $(run_ctest) --preset tsan -LE long
 	@BAREGRAD_TEST_LONG=1 $(step) "long test release" $(run_ctest) --preset release -L long
 	@BAREGRAD_TEST_LONG=1 $(step) "long test asan" $(no_aslr) $(run_ctest) --preset asan -L fuzz
 
