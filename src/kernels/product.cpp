@@ -17,11 +17,21 @@ std::int64_t batch_stride(const View& v, int own, int i, int batch, std::int64_t
   return v.strides[at];
 }
 
+/// The axes of a batch that has more than one position along them.
+struct Batch {
+  std::array<GemmBatchAxis, kMaxDims> axes;
+  int count = 0;
+
+  void add(const GemmBatchAxis& axis) {
+    if (axis.size != 1) axes[static_cast<std::size_t>(count++)] = axis;
+  }
+};
+
 /// Axes of the batch along which B stands still and A's and C's rows simply go on are more rows.
 /// One tall product is faster than many flat ones.
-void fold_into_rows(GemmCall& gemm, std::array<GemmBatchAxis, kMaxDims>& axes, int& count) {
-  while (count > 0) {
-    const GemmBatchAxis& last = axes[static_cast<std::size_t>(count - 1)];
+void fold_into_rows(GemmCall& gemm, Batch& batch) {
+  while (batch.count > 0) {
+    const GemmBatchAxis& last = batch.axes[static_cast<std::size_t>(batch.count - 1)];
     if (last.b_stride != 0) return;
     if (gemm.m == 1) {
       gemm.a.row_stride = last.a_stride;
@@ -31,25 +41,22 @@ void fold_into_rows(GemmCall& gemm, std::array<GemmBatchAxis, kMaxDims>& axes, i
       return;
     }
     gemm.m *= last.size;
-    --count;
+    --batch.count;
   }
 }
 
-void multiply(GemmCall& call, std::array<GemmBatchAxis, kMaxDims>& axes, int count) {
+void multiply(GemmCall& call, Batch& batch) {
   if (call.k == 0) {
     // Operands without an element are not walked: their strides may be anything.
     call.a = {call.a.data, 0, 0};
     call.b = {call.b.data, 0, 0};
-    for (int i = 0; i < count; ++i) {
-      axes[static_cast<std::size_t>(i)].a_stride = 0;
-      axes[static_cast<std::size_t>(i)].b_stride = 0;
-    }
+    for (GemmBatchAxis& axis : batch.axes) axis.a_stride = axis.b_stride = 0;
   }
-  fold_into_rows(call, axes, count);
-  if (count == 0) {
+  fold_into_rows(call, batch);
+  if (batch.count == 0) {
     gemm(call);
   } else {
-    gemm_batched(call, {axes.data(), static_cast<std::size_t>(count)});
+    gemm_batched(call, {batch.axes.data(), static_cast<std::size_t>(batch.count)});
   }
 }
 
@@ -71,20 +78,17 @@ void matmul(const ProductCall& call) {
   gemm.c_row_stride = row ? gemm.n : out.strides[out.ndim - (column ? 1 : 2)];
   gemm.accumulate = call.accumulate;
 
-  const int batch = out.ndim - (row ? 0 : 1) - (column ? 0 : 1);
-  if (batch == 0) return kernels::gemm(gemm);
-  std::array<GemmBatchAxis, kMaxDims> axes;
-  int count = 0;
-  for (int i = 0; i < batch; ++i) {
+  const int leading = out.ndim - (row ? 0 : 1) - (column ? 0 : 1);
+  if (leading == 0) return kernels::gemm(gemm);
+  Batch batch;
+  for (int i = 0; i < leading; ++i) {
     const std::int64_t size = out.shape[i];
-    if (size == 1) continue;
-    GemmBatchAxis& axis = axes[static_cast<std::size_t>(count++)];
-    axis.size = size;
-    axis.a_stride = row ? 0 : batch_stride(a, a.ndim - 2, i, batch, size);
-    axis.b_stride = column ? 0 : batch_stride(b, b.ndim - 2, i, batch, size);
-    axis.c_stride = out.strides[i];
+    batch.add({.size = size,
+               .a_stride = row ? 0 : batch_stride(a, a.ndim - 2, i, leading, size),
+               .b_stride = column ? 0 : batch_stride(b, b.ndim - 2, i, leading, size),
+               .c_stride = out.strides[i]});
   }
-  multiply(gemm, axes, count);
+  multiply(gemm, batch);
 }
 
 /// Every sum is a product of its own, of a row by a column.
@@ -101,18 +105,15 @@ void vecdot(const ProductCall& call) {
   gemm.b = {y.data, y.strides[y.ndim - 1], 0};
   gemm.c = out.data;
   gemm.c_col_stride = 1;
-  std::array<GemmBatchAxis, kMaxDims> axes;
-  int count = 0;
+  Batch batch;
   for (int i = 0; i < out.ndim; ++i) {
     const std::int64_t size = out.shape[i];
-    if (size == 1) continue;
-    axes[static_cast<std::size_t>(count++)] = {
-        .size = size,
-        .a_stride = batch_stride(x, x.ndim - 1, i, out.ndim, size),
-        .b_stride = batch_stride(y, y.ndim - 1, i, out.ndim, size),
-        .c_stride = out.strides[i]};
+    batch.add({.size = size,
+               .a_stride = batch_stride(x, x.ndim - 1, i, out.ndim, size),
+               .b_stride = batch_stride(y, y.ndim - 1, i, out.ndim, size),
+               .c_stride = out.strides[i]});
   }
-  multiply(gemm, axes, count);
+  multiply(gemm, batch);
 }
 
 /// All axes of x but the last are rows.
@@ -134,14 +135,11 @@ void linear(const ProductCall& call) {
     gemm.epilogue.bias = call.in[2].data;
     gemm.epilogue.bias_stride = call.in[2].strides[0];
   }
-  std::array<GemmBatchAxis, kMaxDims> axes;
-  int count = 0;
+  Batch batch;
   for (int i = 0; i < x.ndim - 1; ++i) {
-    if (x.shape[i] == 1) continue;
-    axes[static_cast<std::size_t>(count++)] = {
-        .size = x.shape[i], .a_stride = x.strides[i], .c_stride = out.strides[i]};
+    batch.add({.size = x.shape[i], .a_stride = x.strides[i], .c_stride = out.strides[i]});
   }
-  multiply(gemm, axes, count);
+  multiply(gemm, batch);
 }
 
 void addmm(const ProductCall& call) {

@@ -7,7 +7,6 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/message.h"
-#include "core/number_text.h"
 #include "ops/positions.h"
 
 namespace baregrad {
