@@ -2,10 +2,12 @@
 #pragma once
 
 #include "baregrad/allocator.h"
+#include "baregrad/autograd.h"
 #include "baregrad/dims.h"
 #include "baregrad/dtype.h"
 #include "baregrad/error.h"
 #include "baregrad/generator.h"
+#include "baregrad/graph_node.h"
 #include "baregrad/half.h"
 #include "baregrad/indexing.h"
 #include "baregrad/layout.h"

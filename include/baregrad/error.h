@@ -44,6 +44,14 @@ class BAREGRAD_API ValueError : public Error {
   ~ValueError() override;
 };
 
+/// A gradient that was asked for and cannot be had: no history, one that was freed, or values that
+/// were overwritten since.
+class BAREGRAD_API GradError : public Error {
+ public:
+  using Error::Error;
+  ~GradError() override;
+};
+
 /// The allocator could not deliver. Everything that was alive before the call still is.
 class BAREGRAD_API OutOfMemory : public Error {
  public:

@@ -39,6 +39,8 @@ class Ref {
       T::destroy(object_);
     }
   }
+  /// Gives the reference up without counting it down.
+  T* release() noexcept { return std::exchange(object_, nullptr); }
   T* get() const noexcept { return object_; }
   T* operator->() const noexcept { return object_; }
   T& operator*() const noexcept { return *object_; }

@@ -13,6 +13,7 @@
 #include "baregrad/dims.h"
 #include "baregrad/dtype.h"
 #include "baregrad/export.h"
+#include "baregrad/graph_node.h"
 #include "baregrad/layout.h"
 #include "baregrad/scalar.h"
 #include "baregrad/storage.h"
@@ -20,8 +21,15 @@
 namespace baregrad {
 
 class Index;
+class Tensor;
+class History;
+namespace autograd {
+/// Sees the gradient of a tensor as it arrives; a defined result replaces it.
+using Hook = std::function<Tensor(const Tensor& gradient)>;
+}  // namespace autograd
 
-/// What a Tensor handle points to. Immutable once made, but for the elements themselves.
+/// What a Tensor handle points to. Immutable once made, but for the elements themselves and for
+/// what autograd knows of them.
 class BAREGRAD_API TensorImpl {
  public:
   TensorImpl(Ref<Storage> storage, DType dtype, const Layout& layout) noexcept;
@@ -31,14 +39,21 @@ class BAREGRAD_API TensorImpl {
  private:
   friend class Ref<TensorImpl>;
   friend class Tensor;
+  friend class History;
   static void destroy(TensorImpl* impl) noexcept;
 
   std::atomic<std::uint32_t> refs_{1};
   DType dtype_;
   bool contiguous_;
+  std::uint16_t output_ = 0;  // which result of node_
   std::int64_t numel_;
   char* data_;  // first element: storage plus offset
   Ref<Storage> storage_;
+  Ref<GraphNode> node_;   // what made it; null where no gradient is wanted
+  Ref<TensorImpl> base_;  // of a view: the tensor whose history it shares
+  // Of a view: the storage's version when node_ was last right.
+  std::atomic<std::uint32_t> stamp_{0};
+  bool untracked_view_ = false;  // made while recording was off
   Layout layout_;
 };
 
@@ -141,6 +156,35 @@ class BAREGRAD_API Tensor {
   /// Copies all elements, row-major, to `out`, which has room for nbytes() bytes.
   void copy_to(void* out) const;
 
+  // ---- Gradients (autograd/methods.cpp; see autograd.h)
+  /// An op that is given this tensor is recorded.
+  bool requires_grad() const noexcept;
+  /// Asks for the gradient of a leaf. Throws DTypeError unless it is floating, GradError when the
+  /// tensor is the result of a recorded op and `wanted` is false.
+  const Tensor& requires_grad_(bool wanted = true) const;
+  /// Not the result of a recorded op.
+  bool is_leaf() const noexcept;
+  /// What backward accumulated here; undefined before. Only leaves have one, and tensors that asked
+  /// with retain_grad.
+  Tensor grad() const;
+  /// Replaces the gradient; an undefined tensor drops it.
+  void set_grad(const Tensor& gradient) const;
+  void zero_grad() const;
+  /// Adds the gradient of this tensor to all leaves it was made from. `gradient` may be left out
+  /// for a single element. The graph is freed unless `retain_graph`, which is `create_graph` by
+  /// default.
+  void backward(const Tensor& gradient = Tensor(), std::optional<bool> retain_graph = {},
+                bool create_graph = false) const;
+  /// The same elements without a history.
+  Tensor detach() const;
+  /// Keeps the gradient of a tensor that is no leaf.
+  const Tensor& retain_grad() const;
+  /// Called with the gradient before it goes further. Returns a number for remove_hook.
+  int register_hook(autograd::Hook hook) const;
+  void remove_hook(int id) const;
+  /// The op that made it, "" for a leaf.
+  const char* grad_fn() const noexcept;
+
   // The rest is in ops/methods.cpp, on public ops; here because hands expect them as methods.
   Tensor to(DType dtype) const;
   Tensor contiguous() const;
@@ -164,6 +208,7 @@ class BAREGRAD_API Tensor {
   const Tensor& fill_(const Scalar& value) const;
 
  private:
+  friend class History;
   explicit Tensor(Ref<TensorImpl> impl) noexcept : impl_(std::move(impl)) {}
   template <class... Args>
   static Tensor make(Args&&... args);

@@ -8,6 +8,7 @@ ShapeError::~ShapeError() = default;
 DTypeError::~DTypeError() = default;
 IndexError::~IndexError() = default;
 ValueError::~ValueError() = default;
+GradError::~GradError() = default;
 OutOfMemory::~OutOfMemory() = default;
 IoError::~IoError() = default;
 

@@ -7,6 +7,7 @@
 
 #include "baregrad/error.h"
 #include "core/checked.h"
+#include "core/history.h"
 #include "core/message.h"
 #include "core/recycle.h"
 
@@ -100,6 +101,10 @@ Tensor Tensor::make(Args&&... args) {
                       current_allocator().stats().live_bytes);
   }
   return Tensor(Ref<TensorImpl>::adopt(new (block) TensorImpl(std::forward<Args>(args)...)));
+}
+
+Tensor History::plain(const Tensor& t) {
+  return Tensor::make(t.impl_->storage_, t.impl_->dtype_, t.impl_->layout_);
 }
 
 Tensor Tensor::view_of(Ref<Storage> storage, DType dtype, const Layout& layout, const char* who) {

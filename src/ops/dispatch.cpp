@@ -7,6 +7,7 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/checked.h"
+#include "core/history.h"
 #include "core/message.h"
 #include "kernels/elementwise.h"
 #include "kernels/product.h"
@@ -16,6 +17,8 @@
 #include "ops/infer.h"
 #include "ops/irregular.h"
 #include "ops/named.h"
+#include "ops/tape.h"
+#include "ops/watch.h"
 
 namespace baregrad {
 
@@ -80,6 +83,7 @@ void walk_elementwise(const OpCall& call, DType compute, const Tensor& out) {
     broadcast_strides(t, out.shape(), strides[k].data());
     in[k] = {t.data_ptr(), t.dtype(), out.ndim(), out.shape().data(), strides[k].data()};
   }
+  const watch::KernelScope scope(call.op);
   kernels::elementwise({call.op,
                         kernels::compute_dtype(compute),
                         {in.data(), count},
@@ -112,6 +116,7 @@ bool run_small(const OpCall& call, DType compute, const Tensor& out) {
   }
   const auto fn =
       kernels::active_table().elementwise[static_cast<int>(call.op)][static_cast<int>(compute)];
+  const watch::KernelScope scope(call.op);
   fn(in.data(), out.data_ptr(), n, call.attrs.params);
   return true;
 }
@@ -159,7 +164,10 @@ Tensor run_reduce(const OpCall& call) {
     throw ValueError(
         message(who, ": no elements to take the greatest or least of in ", describe_inputs(call)));
   }
-  kernels::reduce(call.op, view_of(input), call.attrs.axes, view_of(out), call.attrs.params[0]);
+  {
+    const watch::KernelScope scope(call.op);
+    kernels::reduce(call.op, view_of(input), call.attrs.axes, view_of(out), call.attrs.params[0]);
+  }
   if (call.attrs.keepdims || call.attrs.axes == 0) return out;
   return Tensor::view_of(out.storage(), out.dtype(),
                          Layout::contiguous(infer_reduced_shape(x.shape(), call.attrs.axes, false)),
@@ -178,13 +186,16 @@ Tensor run_argreduce(const OpCall& call) {
     throw ValueError(
         message(who, ": no elements to take the position of in ", describe_inputs(call)));
   }
+  const watch::KernelScope scope(call.op);
   if (out.numel() != 0) kernels::argreduce(call.op, view_of(x), axis, view_of(out));
   return out;
 }
 
 Tensor run_view(const OpCall& call) {
   const Tensor& x = *call.inputs[0];
-  return Tensor::view_of(x.storage(), x.dtype(), infer_view(call), call.name());
+  Tensor view = Tensor::view_of(x.storage(), x.dtype(), infer_view(call), call.name());
+  History::make_view(view, x);
+  return view;
 }
 
 /// Inputs of a product in its dtype and aligned, and the call that describes them.
@@ -201,6 +212,7 @@ class ProductInputs {
     }
   }
   void run(const OpCall& call, const Tensor& out) const {
+    const watch::KernelScope scope(call.op);
     kernels::product({.op = call.op,
                       .in = {views_.data(), count_},
                       .out = view_of(out),
@@ -233,6 +245,7 @@ void call_irregular(const OpCall& call, std::span<const View> outputs) {
     inputs.push_back(irregular_row(call.op).strided_inputs ? *t : packed(*t));
     in.push_back(view_of(inputs.back()));
   }
+  const watch::KernelScope scope(call.op);
   kernels::active_table().irregular[static_cast<int>(call.op)]({call.attrs, in, outputs});
 }
 
@@ -330,10 +343,18 @@ void run_product_into(const OpCall& call, const Tensor& out) {
   out.storage()->bump_version();
 }
 
+/// Somebody looks on, or the result will have a history.
+bool needs_tape(const OpCall& call, const Tensor* out = nullptr) {
+  if (watch::on()) [[unlikely]]
+    return true;
+  bool tracked = out != nullptr && History::maybe_tracked(*out);
+  for (const Tensor* t : call.inputs) tracked |= History::maybe_tracked(*t);
+  return tracked && History::recording();
+}
+
 }  // namespace
 
-Tensor run(const OpCall& call) {
-  check_defined(call);
+Tensor execute(const OpCall& call) {
   switch (op_info(call.op).family) {
     case Family::Unary:
     case Family::Predicate:
@@ -355,14 +376,9 @@ Tensor run(const OpCall& call) {
   return std::move(run_irregular(call)[0]);
 }
 
-std::vector<Tensor> run_many(const OpCall& call) {
-  check_defined(call);
-  return run_irregular(call);
-}
+std::vector<Tensor> execute_many(const OpCall& call) { return run_irregular(call); }
 
-void run_into(const OpCall& call, const Tensor& out) {
-  check_defined(call);
-  check_writable(call, out);
+void execute_into(const OpCall& call, const Tensor& out) {
   if (op_info(call.op).family == Family::Product) {
     run_product_into(call, out);
     return;
@@ -396,9 +412,7 @@ void run_into(const OpCall& call, const Tensor& out) {
   out.storage()->bump_version();
 }
 
-void run_update(const OpCall& call, const Tensor& out) {
-  check_defined(call);
-  check_writable(call, out);
+void execute_update(const OpCall& call, const Tensor& out) {
   std::vector<Tensor> copies;
   std::vector<const Tensor*> inputs;
   copies.reserve(call.inputs.size());
@@ -410,6 +424,36 @@ void run_update(const OpCall& call, const Tensor& out) {
   std::array<View, 1> view{view_of(out)};
   call_irregular({call.op, inputs, call.attrs}, view);
   out.storage()->bump_version();
+}
+
+Tensor run(const OpCall& call) {
+  check_defined(call);
+  return needs_tape(call) ? tape::run(call) : execute(call);
+}
+
+std::vector<Tensor> run_many(const OpCall& call) {
+  check_defined(call);
+  return needs_tape(call) ? tape::run_many(call) : execute_many(call);
+}
+
+void run_into(const OpCall& call, const Tensor& out) {
+  check_defined(call);
+  check_writable(call, out);
+  if (needs_tape(call, &out)) {
+    tape::run_into(call, out);
+  } else {
+    execute_into(call, out);
+  }
+}
+
+void run_update(const OpCall& call, const Tensor& out) {
+  check_defined(call);
+  check_writable(call, out);
+  if (needs_tape(call, &out)) {
+    tape::run_update(call, out);
+  } else {
+    execute_update(call, out);
+  }
 }
 
 }  // namespace baregrad

@@ -1,5 +1,5 @@
 // The one dispatch point. Every op of the engine becomes an OpCall and passes through here; nothing
-// else calls a kernel. Eager execution now, the tape and a tracer later, see the same description.
+// else calls a kernel. Eager execution, the tape, and a tracer later, see the same description.
 #pragma once
 
 #include <initializer_list>
@@ -35,6 +35,12 @@ void run_into(const OpCall& call, const Tensor& out);
 /// Ops that change some elements of `out` and keep the others (index_put): `out` must hold no
 /// element twice; its version is bumped.
 void run_update(const OpCall& call, const Tensor& out);
+
+// What the four do when nobody records or watches: for them and the tape alone.
+Tensor execute(const OpCall& call);
+std::vector<Tensor> execute_many(const OpCall& call);
+void execute_into(const OpCall& call, const Tensor& out);
+void execute_update(const OpCall& call, const Tensor& out);
 
 // Shorthands for the usual numbers of inputs.
 inline Tensor run(OpId op, std::initializer_list<const Tensor*> inputs,

@@ -53,6 +53,12 @@ Attrs with_params(double first, double second = 0.0) {
   return attrs;
 }
 
+Attrs one_sided() {
+  Attrs attrs;
+  attrs.mode = 1;
+  return attrs;
+}
+
 void check_softplus(double beta) {
   if (!(beta > 0.0))
     throw ValueError(message("softplus: beta must be above 0, not ", number_text(beta)));
@@ -107,12 +113,13 @@ Tensor where(const Tensor& condition, const Operand& x, const Operand& y) {
 }
 
 // A missing bound is no bound, not the greatest number of the dtype: one-sided clips are the
-// maximum or minimum, which pass NaN on just the same.
+// maximum or minimum, which pass NaN on just the same. attrs.mode says so to the gradient: at a tie
+// it goes to x alone.
 Tensor clip(const Tensor& x, std::optional<Operand> low, std::optional<Operand> high) {
   if (!low && !high) return run(OpId::positive, {&x}, {}, "clip");
   if (!low || !high) {
     const Resolved bound(low ? *low : *high, &x, OpId::clip);
-    return run(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, {}, "clip");
+    return run(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, one_sided(), "clip");
   }
   const Resolved a(*low, &x, OpId::clip);
   const Resolved b(*high, &x, OpId::clip);
@@ -123,7 +130,7 @@ const Tensor& clip_(const Tensor& x, std::optional<Operand> low, std::optional<O
     run_into(OpId::positive, {&x}, x, {}, "clip");
   } else if (!low || !high) {
     const Resolved bound(low ? *low : *high, &x, OpId::clip);
-    run_into(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, x, {}, "clip");
+    run_into(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, x, one_sided(), "clip");
   } else {
     const Resolved a(*low, &x, OpId::clip);
     const Resolved b(*high, &x, OpId::clip);

@@ -7,6 +7,7 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/checked.h"
+#include "core/history.h"
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/irregular.h"
@@ -39,7 +40,9 @@ std::vector<Tensor> sorted(const Tensor& x, std::int64_t axis, bool descending, 
   Attrs attrs;
   attrs.axis = line_axis(x, axis, who);
   attrs.flag = descending;
-  attrs.mode = outputs;
+  // The gradient goes back along the indices.
+  const bool recorded = History::recording() && History::maybe_tracked(x);
+  attrs.mode = recorded ? outputs | kOrderIndices : outputs;
   return run_many(OpId::sort, {&x}, attrs, who);
 }
 

@@ -5,6 +5,7 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/checked.h"
+#include "core/history.h"
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
@@ -134,6 +135,22 @@ Dims infer_addmm(const OpCall& call) {
   return shape;
 }
 
+Tensor activated(const Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::Gelu:
+      return gelu(x);
+    case Activation::GeluTanh:
+      return gelu_tanh(x);
+    case Activation::Silu:
+      return silu(x);
+    case Activation::Relu:
+      return relu(x);
+    case Activation::None:
+      break;
+  }
+  return x;
+}
+
 void require_ndim(const Tensor& x, const char* what, int ndim, const char* who) {
   require_defined(x, what, who);
   if (x.ndim() == ndim) return;
@@ -202,6 +219,15 @@ const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b, bo
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
   Attrs attrs;
   attrs.mode = static_cast<int>(activation);
+  const bool fused = activation == Activation::None || activation == Activation::Relu;
+  if (!fused && History::recording()) {
+    // The gradient of these needs what they were given: recorded, they are ops of their own.
+    bool tracked = false;
+    for (const Tensor* t : {&x, &weight, &bias}) {
+      tracked |= t->defined() && History::maybe_tracked(*t);
+    }
+    if (tracked) return activated(linear(x, weight, bias), activation);
+  }
   if (!bias.defined()) return run(OpId::linear, {&x, &weight}, attrs);
   return run(OpId::linear, {&x, &weight, &bias}, attrs);
 }

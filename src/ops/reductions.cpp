@@ -4,6 +4,7 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/checked.h"
+#include "core/history.h"
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
@@ -169,14 +170,24 @@ Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
   if (std::isnan(order)) throw ValueError("norm: the order is NaN");
   const Tensor as = taken_as_float(x, "norm");
   axes_mask(axes, x.ndim(), "norm");
-  if (order == 2.0) return sqrt(sum_squares(as, axes, keepdims));
+  const bool recorded = order > 0 && History::recording() && History::maybe_tracked(as);
+  const auto root = [&](const Tensor& total, auto take) {
+    // At zero a root is infinitely steep, a norm has a corner: its gradient there is taken as zero.
+    if (!recorded) return take(total);
+    const Tensor corner = total == 0;
+    return where(corner, 0.0, take(where(corner, 1.0, total)));
+  };
+  if (order == 2.0) {
+    return root(sum_squares(as, axes, keepdims), [](const Tensor& t) { return sqrt(t); });
+  }
   if (order == 0.0) return astype(count_nonzero(as, axes, keepdims), as.dtype(), false);
   const Tensor magnitude = abs(as);
   if (std::isinf(order)) {
     return reduce(order > 0 ? OpId::amax : OpId::amin, magnitude, axes, keepdims, {}, "norm");
   }
   if (order == 1.0) return sum(magnitude, axes, keepdims);
-  return pow(sum(pow(magnitude, order), axes, keepdims), 1.0 / order);
+  const Tensor powers = root(magnitude, [&](const Tensor& t) { return pow(t, order); });
+  return root(sum(powers, axes, keepdims), [&](const Tensor& t) { return pow(t, 1.0 / order); });
 }
 
 }  // namespace baregrad

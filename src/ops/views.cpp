@@ -244,6 +244,11 @@ Tensor as_strided(const Tensor& x, const Dims& shape, const Dims& strides, std::
   attrs.dims[0] = shape;
   attrs.dims[1] = strides;
   attrs.ints[0] = offset;
+  // How x itself lies in memory, for the gradient.
+  if (x.defined()) {
+    attrs.dims[2] = x.strides();
+    attrs.ints[1] = x.offset();
+  }
   return run(OpId::as_strided, {&x}, attrs);
 }
 

@@ -45,6 +45,7 @@ PUBLIC_ROOMS = {
     "error": "core",
     "export": "core",
     "generator": "core",
+    "graph_node": "core",
     "half": "core",
     "layout": "core",
     "scalar": "core",
@@ -52,6 +53,7 @@ PUBLIC_ROOMS = {
     "tensor": "core",
     "indexing": "core",
     "print": "core",
+    "profile": "graph",
     "baregrad": "cli",
 }
 

@@ -1,0 +1,338 @@
+// The walk: accumulation, sums over what was broadcast, hooks, capture.
+#include "autograd/engine.h"
+
+#include <algorithm>
+
+#include "autograd/record.h"
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "core/history.h"
+#include "core/message.h"
+#include "ops/watch.h"
+
+namespace baregrad::autograd {
+
+Tensor summed_to(const Tensor& g, const Dims& shape, const char* from) {
+  const int lead = g.ndim() - shape.size();
+  Dims axes;
+  bool fits = lead >= 0;
+  for (int i = 0; fits && i < g.ndim(); ++i) {
+    if (i >= lead && g.shape()[i] == shape[i - lead]) continue;
+    fits = i < lead || shape[i - lead] == 1;
+    axes.push_back(i);
+  }
+  if (!fits) {
+    throw GradError(message(from, ": a gradient ", describe(g), " came for a value of shape ",
+                            to_string(shape)));
+  }
+  if (axes.empty()) return g;
+  return reshape(sum(g, axes, true), shape);
+}
+
+Engine::~Engine() {
+  for (Slot& slot : slots_) {
+    if (slot.node) leave(static_cast<Node&>(*slot.node));
+  }
+}
+
+/// Where this walk keeps the gradients of a node; a new one takes its turn.
+Engine::Slot& Engine::slot_of(const Edge& to) {
+  Node& node = *to;
+  Engine* holder = node.engine_.load(std::memory_order_acquire);
+  if (holder == this) return slots_[node.slot_];
+  if (holder != nullptr || !node.engine_.compare_exchange_strong(holder, this)) {
+    const auto found = shared_.find(&node);
+    if (found != shared_.end()) return slots_[found->second];
+  }
+  std::uint32_t index = 0;
+  if (free_.empty()) {
+    index = static_cast<std::uint32_t>(slots_.size());
+    slots_.emplace_back();
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  if (node.engine_.load(std::memory_order_relaxed) == this) {
+    node.slot_ = index;
+  } else {
+    shared_[&node] = index;
+  }
+  Slot& slot = slots_[index];
+  slot.node = to.node;
+  if (node.results().size() != 1) slot.several.resize(node.results().size());
+  turns_.push_back({node.number(), index});
+  std::push_heap(turns_.begin(), turns_.end());
+  return slot;
+}
+
+void Engine::leave(Node& node) {
+  if (node.engine_.load(std::memory_order_relaxed) == this) {
+    node.engine_.store(nullptr, std::memory_order_release);
+  } else {
+    shared_.erase(&node);
+  }
+}
+
+void Engine::give(const Edge& to, Tensor gradient, const char* from) {
+  if (!to || !gradient.defined()) return;
+  const Node& node = *to;
+  const Result& result = node.results()[to.output];
+  const bool same_shape =
+      gradient.ndim() == result.ndim &&
+      std::equal(gradient.shape().begin(), gradient.shape().end(), result.sizes);
+  if (!same_shape) gradient = summed_to(gradient, result.shape(), from);
+  if (gradient.dtype() != result.dtype) gradient = astype(gradient, result.dtype);
+  if (watch::on()) [[unlikely]] {
+    const char* label = current_ != nullptr ? current_->label() : nullptr;
+    watch::each([&](watch::Watcher& w) { w.gradient_made(from, label, gradient); });
+  }
+  if (node.number() < options_.oldest) {
+    options_.beyond->give(to, std::move(gradient), from);
+    return;
+  }
+  if (pruned_) {
+    const auto found = leads_.find(&node);
+    if (found == leads_.end() || !found->second) return;
+  }
+  Slot& slot = slot_of(to);
+  Tensor& sum = node.results().size() == 1 ? slot.one : slot.several[to.output];
+  if (!sum.defined()) {
+    sum = std::move(gradient);
+  } else if (!options_.create_graph && History::is_sole_owner(sum) && sum.is_contiguous()) {
+    add_(sum, gradient);
+  } else {
+    sum = add(sum, gradient);
+  }
+}
+
+void Engine::run() {
+  const GradModeScope mode(options_.create_graph);
+  while (!turns_.empty()) {
+    std::pop_heap(turns_.begin(), turns_.end());
+    const std::uint32_t index = turns_.back().slot;
+    turns_.pop_back();
+    Slot slot = std::move(slots_[index]);
+    slots_[index] = Slot();
+    free_.push_back(index);
+    leave(static_cast<Node&>(*slot.node));
+    take(slot);
+  }
+}
+
+void Engine::take(Slot& slot) {
+  Node& node = static_cast<Node&>(*slot.node);
+  const std::span<Tensor> gradients =
+      slot.several.empty() ? std::span<Tensor>(&slot.one, 1) : std::span<Tensor>(slot.several);
+  if (node.extras_if_any() != nullptr) run_hooks(node, gradients);
+  if (options_.capture) collect(node, gradients);
+  if (node.is_leaf()) {
+    if (!options_.capture) {
+      static_cast<Leaf&>(node).accumulate(std::move(gradients[0]), options_.create_graph);
+    }
+    return;
+  }
+  if (pruned_) {
+    const std::span<const Edge> edges = node.edges();
+    const bool further = std::any_of(edges.begin(), edges.end(), [&](const Edge& e) {
+      if (!e) return false;
+      const auto found = leads_.find(&*e);
+      return found != leads_.end() && found->second;
+    });
+    if (!further) return;
+  }
+  apply(node, gradients);
+}
+
+void Engine::apply(Node& node, std::span<const Tensor> gradients) {
+  if (node.released()) {
+    throw GradError(message(node.name(),
+                            ": the values its gradient needs were freed by an earlier backward; "
+                            "give that one retain_graph = true, or compute the result again"));
+  }
+  current_ = &node;
+  if (!watch::on()) [[likely]] {
+    node.apply(gradients, *this);
+  } else {
+    watch::each([&](watch::Watcher& w) { w.backward_begins(node.name(), gradients); });
+    try {
+      node.apply(gradients, *this);
+    } catch (...) {
+      watch::each([](watch::Watcher& w) { w.backward_failed(); });
+      throw;
+    }
+    watch::each([&](watch::Watcher& w) { w.backward_ends(node.name()); });
+  }
+  current_ = nullptr;
+  if (!options_.retain_graph && node.release()) node.mark_released();
+}
+
+void Engine::run_hooks(Node& node, std::span<Tensor> gradients) {
+  // A hook may add or remove hooks.
+  const std::vector<Extras::NumberedHook> hooks = node.extras().hooks;
+  for (const Extras::NumberedHook& hook : hooks) {
+    Tensor& gradient = gradients[static_cast<std::size_t>(hook.output)];
+    if (!gradient.defined()) continue;
+    const Tensor replaced = hook.hook(gradient);
+    if (!replaced.defined()) continue;
+    if (!(replaced.shape() == gradient.shape()) || replaced.dtype() != gradient.dtype()) {
+      throw GradError(message("hook on a result of ", node.name(), ": gave ", describe(replaced),
+                              " for a gradient ", describe(gradient)));
+    }
+    gradient = replaced;
+  }
+  Extras& extras = node.extras();
+  for (std::size_t k = 0; k < extras.retains.size(); ++k) {
+    if (!extras.retains[k] || !gradients[k].defined()) continue;
+    Tensor& kept = extras.retained[k];
+    kept = kept.defined() ? add(kept, gradients[k]) : gradients[k];
+  }
+}
+
+void Engine::collect(const Node& node, std::span<const Tensor> gradients) {
+  for (std::size_t i = 0; i < options_.captured.size(); ++i) {
+    const Edge& edge = options_.captured[i];
+    if (edge && &*edge == &node) captures_[i] = gradients[edge.output];
+  }
+}
+
+/// From the roots down and back up, on a stack of its own: a node leads somewhere when it is
+/// captured or an input of it does.
+void Engine::prune(std::span<const Edge> roots) {
+  captures_.resize(options_.captured.size());
+  for (const Edge& edge : options_.captured) {
+    if (edge) leads_[&*edge] = true;
+  }
+  struct Visit {
+    const Node* node;
+    std::size_t next;
+    bool leads;
+  };
+  std::vector<Visit> stack;
+  std::unordered_map<const Node*, bool> seen;
+  const auto enter = [&](const Node* node) {
+    const auto [at, fresh] = seen.emplace(node, false);
+    if (fresh) stack.push_back({node, 0, leads_.count(node) != 0});
+    return at->second;
+  };
+  for (const Edge& root : roots) {
+    enter(&*root);
+    while (!stack.empty()) {
+      Visit& top = stack.back();
+      const std::span<const Edge> edges = top.node->edges();
+      if (top.next < edges.size()) {
+        const Edge& edge = edges[top.next];
+        if (!edge) {
+          ++top.next;
+          continue;
+        }
+        const Node* child = &*edge;
+        const auto known = seen.find(child);
+        if (known == seen.end()) {
+          enter(child);  // and come back to this edge when it is done
+          continue;
+        }
+        top.leads |= known->second;
+        ++top.next;
+        continue;
+      }
+      seen[top.node] = top.leads;
+      if (top.leads) leads_[top.node] = true;
+      stack.pop_back();
+    }
+  }
+  pruned_ = true;
+}
+
+namespace {
+
+/// The gradient to start with.
+Tensor seed_of(const Tensor& output, const Tensor& given, const char* who) {
+  if (given.defined()) {
+    if (!(given.shape() == output.shape())) {
+      throw ShapeError(message(who, ": the gradient ", describe(given),
+                               " does not have the shape of ", describe(output)));
+    }
+    if (!is_floating(given.dtype())) {
+      throw DTypeError(message(who, ": the gradient ", describe(given), " is not floating"));
+    }
+    return given;
+  }
+  if (output.numel() != 1) {
+    throw GradError(message(who, ": ", describe(output),
+                            " has more than one element (or none); give its gradient, or reduce it "
+                            "to one element first"));
+  }
+  return ones(output.shape(), output.dtype());
+}
+
+struct Roots {
+  std::vector<Edge> edges;
+  Tensors seeds;
+};
+
+Roots roots_of(const Tensors& outputs, const Tensors& gradients, const char* who) {
+  if (!gradients.empty() && gradients.size() != outputs.size()) {
+    throw ValueError(
+        message(who, ": ", gradients.size(), " gradients for ", outputs.size(), " outputs"));
+  }
+  Roots roots;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined()) throw ValueError(message(who, ": output ", i, " is undefined"));
+    Edge edge = edge_of(outputs[i]);
+    if (!edge) {
+      throw GradError(message(who, ": ", describe(outputs[i]),
+                              " has no history: nothing it was made from requires a gradient, or "
+                              "it was made under no_grad"));
+    }
+    roots.edges.push_back(std::move(edge));
+    roots.seeds.push_back(seed_of(outputs[i], gradients.empty() ? Tensor() : gradients[i], who));
+  }
+  return roots;
+}
+
+}  // namespace
+
+void backward(const Tensors& outputs, const Tensors& gradients, const GradOptions& options) {
+  Roots roots = roots_of(outputs, gradients, "backward");
+  Engine engine({.retain_graph = options.retain_graph.value_or(options.create_graph),
+                 .create_graph = options.create_graph});
+  const GradModeScope mode(options.create_graph);
+  for (std::size_t i = 0; i < roots.edges.size(); ++i) {
+    engine.give(roots.edges[i], std::move(roots.seeds[i]), "backward");
+  }
+  engine.run();
+}
+
+Tensors grad(const Tensors& outputs, const Tensors& inputs, const Tensors& gradients,
+             const GradOptions& options) {
+  Roots roots = roots_of(outputs, gradients, "grad");
+  std::vector<Edge> wanted;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) throw ValueError(message("grad: input ", i, " is undefined"));
+    wanted.push_back(edge_of(inputs[i]));
+    if (!wanted.back()) {
+      throw GradError(
+          message("grad: input ", i, ", ", describe(inputs[i]), ", does not require a gradient"));
+    }
+  }
+  Engine engine({.retain_graph = options.retain_graph.value_or(options.create_graph),
+                 .create_graph = options.create_graph,
+                 .captured = wanted,
+                 .capture = true});
+  engine.prune(roots.edges);
+  const GradModeScope mode(options.create_graph);
+  for (std::size_t i = 0; i < roots.edges.size(); ++i) {
+    engine.give(roots.edges[i], std::move(roots.seeds[i]), "grad");
+  }
+  engine.run();
+  Tensors found = std::move(engine.captured());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i].defined() || options.allow_unused) continue;
+    throw GradError(message("grad: the outputs do not depend on input ", i, ", ",
+                            describe(inputs[i]),
+                            "; allow_unused = true gives an undefined tensor"));
+  }
+  return found;
+}
+
+}  // namespace baregrad::autograd

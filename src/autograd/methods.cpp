@@ -1,0 +1,150 @@
+// Tensor's methods about gradients, and the switches of recording.
+#include "autograd/node.h"
+#include "autograd/record.h"
+#include "baregrad/autograd.h"
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "core/history.h"
+#include "core/message.h"
+
+namespace baregrad {
+
+namespace autograd {
+
+bool is_grad_enabled() noexcept { return History::recording(); }
+void set_grad_enabled(bool enabled) noexcept { History::set_recording(enabled); }
+
+namespace {
+
+void require_defined(const Tensor& t, const char* who) {
+  if (!t.defined()) throw ValueError(message(who, ": the tensor is undefined"));
+}
+
+/// The node of a tensor that has one, for hooks and kept gradients.
+Node& node_of(const Tensor& t, const char* who) {
+  require_defined(t, who);
+  const Edge edge = edge_of(t);
+  if (!edge) {
+    throw GradError(message(who, ": ", describe(t), " does not require a gradient"));
+  }
+  return *edge;
+}
+
+const Node* node_if_any(const Tensor& t) noexcept {
+  return t.defined() && History::node(t) ? static_cast<const Node*>(History::node(t).get())
+                                         : nullptr;
+}
+
+}  // namespace
+}  // namespace autograd
+
+using autograd::Edge;
+using autograd::edge_of;
+using autograd::Leaf;
+using autograd::Node;
+
+bool Tensor::requires_grad() const noexcept {
+  if (!defined() || !History::maybe_tracked(*this)) return false;
+  try {
+    return static_cast<bool>(edge_of(*this));
+  } catch (...) {
+    return true;  // no memory to bring a view up to date: its base has a history
+  }
+}
+
+const Tensor& Tensor::requires_grad_(bool wanted) const {
+  constexpr const char* kWho = "requires_grad_";
+  autograd::require_defined(*this, kWho);
+  if (!is_leaf()) {
+    if (wanted) return *this;
+    throw GradError(message(kWho, ": ", describe(*this), " is the result of ", grad_fn(),
+                            "; only a leaf can stop requiring a gradient, use detach"));
+  }
+  if (wanted && !is_floating(dtype())) {
+    throw DTypeError(
+        message(kWho, ": only floating tensors have gradients, not ", describe(*this)));
+  }
+  if (wanted || History::node(*this)) autograd::leaf_of(*this).wanted = wanted;
+  return *this;
+}
+
+bool Tensor::is_leaf() const noexcept {
+  if (!requires_grad()) return true;
+  return static_cast<const Node&>(*History::node(*this)).is_leaf();
+}
+
+Tensor Tensor::grad() const {
+  autograd::require_defined(*this, "grad");
+  const Node* node = autograd::node_if_any(*this);
+  if (node == nullptr) return {};
+  if (node->is_leaf()) return static_cast<const Leaf*>(node)->grad();
+  const autograd::Extras* extras = node->extras_if_any();
+  const std::size_t k = History::output(*this);
+  if (extras == nullptr || k >= extras->retained.size()) return {};
+  return extras->retained[k];
+}
+
+void Tensor::set_grad(const Tensor& gradient) const {
+  constexpr const char* kWho = "set_grad";
+  autograd::require_defined(*this, kWho);
+  if (gradient.defined() && (!(gradient.shape() == shape()) || gradient.dtype() != dtype())) {
+    throw ShapeError(
+        message(kWho, ": ", describe(gradient), " cannot be the gradient of ", describe(*this)));
+  }
+  if (!is_leaf()) {
+    throw GradError(message(kWho, ": ", describe(*this), " is the result of ", grad_fn(),
+                            " and has no gradient of its own"));
+  }
+  if (!gradient.defined() && !History::node(*this)) return;
+  const bool had = static_cast<bool>(History::node(*this));
+  Leaf& leaf = autograd::leaf_of(*this);
+  if (!had) leaf.wanted = false;
+  leaf.set_grad(gradient);
+}
+
+void Tensor::zero_grad() const { set_grad({}); }
+
+void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph,
+                      bool create_graph) const {
+  autograd::Tensors gradients;
+  if (gradient.defined()) gradients.push_back(gradient);
+  autograd::backward({*this}, gradients,
+                     {.retain_graph = retain_graph, .create_graph = create_graph});
+}
+
+Tensor Tensor::detach() const {
+  autograd::require_defined(*this, "detach");
+  return History::plain(*this);
+}
+
+const Tensor& Tensor::retain_grad() const {
+  Node& node = autograd::node_of(*this, "retain_grad");
+  if (node.is_leaf()) return *this;
+  autograd::Extras& extras = node.extras();
+  if (extras.retains.empty()) {
+    extras.retains.resize(node.results().size());
+    extras.retained.resize(node.results().size());
+  }
+  extras.retains[History::output(*this)] = true;
+  return *this;
+}
+
+int Tensor::register_hook(autograd::Hook hook) const {
+  if (!hook) throw ValueError("register_hook: the hook is empty");
+  autograd::Extras& extras = autograd::node_of(*this, "register_hook").extras();
+  extras.hooks.push_back({extras.next_id, History::output(*this), std::move(hook)});
+  return extras.next_id++;
+}
+
+void Tensor::remove_hook(int id) const {
+  autograd::Extras& extras = autograd::node_of(*this, "remove_hook").extras();
+  std::erase_if(extras.hooks, [id](const auto& hook) { return hook.id == id; });
+}
+
+const char* Tensor::grad_fn() const noexcept {
+  if (!requires_grad()) return "";
+  const auto& node = static_cast<const Node&>(*History::node(*this));
+  return node.is_leaf() ? "" : node.name();
+}
+
+}  // namespace baregrad

@@ -1,0 +1,164 @@
+// Nodes of a recorded graph. Autograd is the one room that knows gradients: ops are recorded by
+// record.cpp, differentiated by the rows of rules.cpp, walked by engine.cpp.
+//
+// A node points at the nodes that made its inputs and never at its own results, so graphs are free
+// of cycles and counting references is enough. All it has lies in one block of memory.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "baregrad/autograd.h"
+#include "baregrad/tensor.h"
+
+namespace baregrad::autograd {
+
+class Engine;
+class Node;
+
+/// Where the gradient of an input goes: to a result of another node. Null: nowhere.
+struct Edge {
+  Ref<GraphNode> node;
+  std::uint16_t output = 0;
+
+  explicit operator bool() const noexcept { return static_cast<bool>(node); }
+  inline Node& operator*() const noexcept;
+  Node* operator->() const noexcept { return &**this; }
+};
+
+/// Shape and dtype of a result, which its gradient has too.
+struct Result {
+  const std::int64_t* sizes;
+  int ndim;
+  DType dtype;
+
+  Dims shape() const { return std::span(sizes, static_cast<std::size_t>(ndim)); }
+};
+
+/// What few nodes have: hooks and kept gradients.
+struct Extras {
+  struct NumberedHook {
+    int id;
+    int output;
+    Hook hook;
+  };
+  std::vector<NumberedHook> hooks;
+  int next_id = 0;
+  std::vector<bool> retains;  ///< by output
+  Tensors retained;           ///< by output
+};
+
+/// Receives the gradients of a node's inputs, in the order in which they are given.
+class Sink {
+ public:
+  virtual void give(const Edge& to, Tensor gradient, const char* from) = 0;
+
+ protected:
+  ~Sink() = default;
+};
+
+struct NodeSpec {
+  std::size_t edges = 0;
+  std::span<const Tensor* const> results;  ///< only shape and dtype are kept
+  std::size_t more = 0;                    ///< bytes for the derived class, behind the rest
+};
+
+class Node : public GraphNode {
+ public:
+  /// A Derived with room for what the spec says, in one block.
+  template <class Derived, class... Args>
+  static Derived* make(const NodeSpec& spec, Args&&... args) {
+    static_assert(alignof(Derived) <= alignof(std::max_align_t));
+    void* block = allocate(sizeof(Derived), spec);
+    auto* node = new (block) Derived(std::forward<Args>(args)...);
+    node->lay_out(reinterpret_cast<char*>(block) + sizeof(Derived), spec);
+    return node;
+  }
+
+  virtual const char* name() const noexcept = 0;
+  /// Turns the gradients of the results into those of the inputs. `gradients` has one per result,
+  /// undefined where none arrived; at least one is defined.
+  virtual void apply(std::span<const Tensor> gradients, Sink& sink) = 0;
+  /// Drops what was saved for apply. True when there was something: apply cannot run again then.
+  virtual bool release() noexcept { return false; }
+  virtual bool is_leaf() const noexcept { return false; }
+
+  std::span<Edge> edges() noexcept { return {edges_, edge_count_}; }
+  std::span<const Edge> edges() const noexcept { return {edges_, edge_count_}; }
+  std::span<const Result> results() const noexcept { return {results_, result_count_}; }
+  bool needs(std::size_t edge) const noexcept { return static_cast<bool>(edges_[edge]); }
+
+  /// Grows with every node made: inputs always have smaller numbers.
+  std::uint64_t number() const noexcept { return number_; }
+  bool released() const noexcept { return released_; }
+  void mark_released() noexcept { released_ = true; }
+  const char* label() const noexcept { return label_; }
+  Extras& extras() {
+    if (!extras_) extras_ = std::make_unique<Extras>();
+    return *extras_;
+  }
+  const Extras* extras_if_any() const noexcept { return extras_.get(); }
+
+ protected:
+  Node() noexcept;
+  ~Node() override;
+  /// The bytes the spec asked for, aligned for pointers.
+  void* more() const noexcept { return more_; }
+
+ private:
+  friend class Engine;
+  static void* allocate(std::size_t size, const NodeSpec& spec);
+  void lay_out(char* behind, const NodeSpec& spec) noexcept;
+  void dispose() noexcept override;
+
+  std::uint64_t number_;
+  Edge* edges_ = nullptr;
+  Result* results_ = nullptr;
+  void* more_ = nullptr;
+  const char* label_;
+  std::unique_ptr<Extras> extras_;
+  std::uint16_t result_count_ = 0;
+  bool released_ = false;
+  std::uint32_t edge_count_ = 0;
+  // Which walk has the node in hand, and where it keeps the node's gradients.
+  std::atomic<Engine*> engine_{nullptr};
+  std::uint32_t slot_ = 0;
+};
+
+inline Node& Edge::operator*() const noexcept { return static_cast<Node&>(*node); }
+
+/// The number of the next node: what is made from now on has this one or a greater.
+std::uint64_t upcoming_number() noexcept;
+
+/// A reference that counts, from the node itself.
+Ref<GraphNode> ref_to(Node& node) noexcept;
+
+/// The end of the walk: a tensor that asked for its gradient.
+class Leaf final : public Node {
+ public:
+  const char* name() const noexcept override { return "leaf"; }
+  Leaf() noexcept;
+  void apply(std::span<const Tensor>, Sink&) override {}
+  bool is_leaf() const noexcept override { return true; }
+
+  /// Adds up. Safe against other threads doing the same.
+  void accumulate(Tensor gradient, bool recorded);
+  Tensor grad() const;
+  void set_grad(Tensor gradient);
+
+  std::atomic<bool> wanted{true};
+
+ private:
+  ~Leaf() override;
+
+  Tensor grad_;
+};
+
+/// The label of this thread's innermost Label scope; null without.
+const char* current_label() noexcept;
+
+}  // namespace baregrad::autograd

@@ -1,0 +1,199 @@
+// ONE row per op of ops.def, in its order: the gradient rule, and what it must keep.
+//
+// A rule is written in public ops, which are differentiable themselves, so that gradients of any
+// order follow. It need not care about broadcasting and dtypes: the engine sums what it gives down
+// to the input's shape and converts it.
+#include "autograd/rules.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "autograd/rules_shaped.h"
+#include "baregrad/ops.h"
+
+namespace baregrad::autograd {
+
+namespace {
+
+/// Piecewise constant: the gradient is zero, not missing.
+void zero(Backward& b) { b.give(0, zeros_like(b.grad())); }
+/// The gradient passes unchanged (the engine sums it down where the op repeated elements).
+void same(Backward& b) { b.give(0, b.grad()); }
+
+// clang-format off
+#define X b.input(0)
+#define Y b.output()
+#define G b.grad()
+#define UNARY(name, keep, gradient) \
+  {OpId::name, [](Backward& b) { b.give(0, gradient); }, {keep}}
+#define RULE(name, rule, ...) {OpId::name, rule, {__VA_ARGS__}}
+#define NONE(name) {OpId::name, nullptr, {}}
+
+constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
+
+constexpr RuleRow kRows[] = {
+    UNARY(abs,          kX,   G * sign(X)),
+    UNARY(negative,     kNone, negative(G)),
+    RULE(sign,          zero),
+    UNARY(square,       kX,   G * (X * 2.0)),
+    RULE(floor,         zero),
+    RULE(ceil,          zero),
+    RULE(round,         zero),
+    RULE(trunc,         zero),
+    UNARY(relu,         kOut, where(Y > 0, G, 0.0)),
+    RULE(positive,      same),
+    UNARY(sqrt,         kOut, G / (Y * 2.0)),
+    UNARY(rsqrt,        kOut, G * (-0.5 * (Y * square(Y)))),
+    UNARY(reciprocal,   kOut, negative(G * square(Y))),
+    UNARY(exp,          kOut, G * Y),
+    UNARY(exp2,         kOut, G * (Y * std::numbers::ln2)),
+    UNARY(expm1,        kOut, G * (Y + 1.0)),
+    UNARY(log,          kX,   G / X),
+    UNARY(log2,         kX,   G / (X * std::numbers::ln2)),
+    UNARY(log10,        kX,   G / (X * std::numbers::ln10)),
+    UNARY(log1p,        kX,   G / (X + 1.0)),
+    UNARY(sin,          kX,   G * cos(X)),
+    UNARY(cos,          kX,   negative(G * sin(X))),
+    UNARY(tan,          kOut, G * (square(Y) + 1.0)),
+    UNARY(asin,         kX,   G * rsqrt(1.0 - square(X))),
+    UNARY(acos,         kX,   negative(G * rsqrt(1.0 - square(X)))),
+    UNARY(atan,         kX,   G / (square(X) + 1.0)),
+    UNARY(sinh,         kX,   G * cosh(X)),
+    UNARY(cosh,         kX,   G * sinh(X)),
+    UNARY(tanh,         kOut, G * (1.0 - square(Y))),
+    UNARY(asinh,        kX,   G * rsqrt(square(X) + 1.0)),
+    UNARY(acosh,        kX,   G * rsqrt(square(X) - 1.0)),
+    UNARY(atanh,        kX,   G / (1.0 - square(X))),
+    UNARY(erf,          kX,   G * (kTwoOverSqrtPi * exp(negative(square(X))))),
+    UNARY(sigmoid,      kOut, G * (Y * (1.0 - Y))),
+    UNARY(leaky_relu,   kX,   where(X > 0, G, G * b.attrs().params[0])),
+    RULE(elu,           rules::elu, kX),
+    RULE(gelu,          rules::gelu, kX),
+    RULE(gelu_tanh,     rules::gelu_tanh, kX),
+    RULE(silu,          rules::silu, kX),
+    RULE(mish,          rules::mish, kX),
+    RULE(softplus,      rules::softplus, kX),
+    RULE(hardswish,     rules::hardswish, kX),
+    NONE(bitwise_invert),
+    NONE(isnan),
+    NONE(isinf),
+    NONE(isfinite),
+    NONE(signbit),
+    NONE(logical_not),
+    RULE(add,           ([](Backward& b) { b.give(0, G); b.give(1, G); })),
+    RULE(subtract,      ([](Backward& b) { b.give(0, G); if (b.needs(1)) b.give(1, negative(G)); })),
+    RULE(multiply,      ([](Backward& b) {
+                          if (b.needs(0)) b.give(0, G * b.input(1));
+                          if (b.needs(1)) b.give(1, G * X);
+                        }), kY, kX),
+    RULE(divide,        rules::divide, kY, kY | kOut),
+    NONE(floor_divide),
+    RULE(remainder,     rules::remainder, kNone, kX | kY),
+    RULE(pow,           rules::pow, kX | kY, kX | kY | kOut),
+    RULE(maximum,       rules::maximum, kX | kY, kX | kY),
+    RULE(minimum,       rules::minimum, kX | kY, kX | kY),
+    RULE(atan2,         rules::atan2, kX | kY, kX | kY),
+    RULE(hypot,         rules::hypot, kX | kOut, kY | kOut),
+    RULE(copysign,      rules::copysign, kX | kOut, kNone),
+    RULE(logaddexp,     rules::logaddexp, kX | kY, kX | kY),
+    NONE(nextafter),
+    NONE(bitwise_and),
+    NONE(bitwise_or),
+    NONE(bitwise_xor),
+    NONE(bitwise_left_shift),
+    NONE(bitwise_right_shift),
+    NONE(equal),
+    NONE(not_equal),
+    NONE(less),
+    NONE(less_equal),
+    NONE(greater),
+    NONE(greater_equal),
+    NONE(logical_and),
+    NONE(logical_or),
+    NONE(logical_xor),
+    RULE(where,         rules::where, kNone, kX, kX),
+    RULE(clip,          rules::clip, kX | kY | kZ, kX | kY | kZ, kX | kY | kZ),
+    RULE(lerp,          rules::lerp, kZ, kZ, kX | kY),
+    RULE(addcmul,       rules::addcmul, kNone, kZ, kY),
+
+    RULE(sum,           rules::sum),
+    RULE(prod,          rules::prod, kX | kOut),
+    RULE(amax,          rules::extreme, kX | kOut),
+    RULE(amin,          rules::extreme, kX | kOut),
+    NONE(any),
+    NONE(all),
+    NONE(count_nonzero),
+    RULE(sum_squares,   rules::sum_squares, kX),
+    RULE(mean,          rules::mean),
+    RULE(var,           rules::var, kX),
+    RULE(std,           rules::std, kX | kOut),
+    NONE(argmax),
+    NONE(argmin),
+
+    RULE(alias,         same),
+    RULE(as_strided,    rules::as_strided),
+    RULE(slice,         rules::slice),
+    RULE(permute_dims,  rules::permute_dims),
+    RULE(reshape_view,  rules::reshape),
+    RULE(expand,        same),
+    RULE(squeeze,       rules::reshape),
+    RULE(expand_dims,   rules::reshape),
+    RULE(flip,          rules::flip),
+    RULE(unfold,        rules::unfold),
+    RULE(diagonal,      rules::diagonal),
+
+    RULE(matmul,        rules::matmul, kY, kX),
+    RULE(linear,        rules::linear, kY | kOutIfMode, kX | kOutIfMode, kOutIfMode),
+    RULE(vecdot,        rules::vecdot, kY, kX),
+    RULE(addmm,         rules::addmm, kNone, kZ, kY),
+
+    RULE(astype,        same),
+    RULE(contiguous_copy, same),
+    NONE(fill),
+    NONE(arange),
+    NONE(linspace),
+    NONE(eye),
+    RULE(tril,          rules::tril),
+    RULE(triu,          rules::triu),
+    NONE(random_uniform),
+    NONE(random_normal),
+    NONE(random_int),
+    NONE(random_perm),
+    NONE(bernoulli),
+    RULE(cumulative_sum, rules::cumulative_sum),
+    RULE(cumulative_prod, rules::cumulative_prod, kX | kOut),
+    RULE(cumulative_max, rules::cumulative_max, kX | kOut),
+    RULE(softmax,       rules::softmax, kOut),
+    RULE(log_softmax,   rules::log_softmax, kOut),
+    RULE(logsumexp,     rules::logsumexp, kX | kOut),
+    RULE(concat,        rules::concat),
+    RULE(roll,          rules::roll),
+    RULE(pad,           rules::pad),
+    RULE(take,          rules::index, kRest),
+    RULE(gather,        rules::gather, kRest),
+    RULE(scatter,       rules::scatter, kY, kNone, kY),
+    RULE(scatter_add,   rules::scatter_add, kNone, kNone, kY),
+    RULE(masked_select, rules::masked_select, kRest),
+    NONE(nonzero),
+    RULE(index,         rules::index, kRest),
+    RULE(index_put,     rules::index_put, kRest, kRest, kRest),
+    RULE(sort,          rules::ordered, kIndices),
+    RULE(topk,          rules::ordered, kIndices),
+    NONE(searchsorted),
+    NONE(unique),
+};
+// clang-format on
+
+constexpr bool rows_follow_ops_def() {
+  for (int i = 0; i < static_cast<int>(std::size(kRows)); ++i) {
+    if (static_cast<int>(kRows[i].op) != i) return false;
+  }
+  return std::size(kRows) == kNumOps;
+}
+static_assert(rows_follow_ops_def(), "one row per op of ops.def, in its order");
+
+}  // namespace
+
+const RuleRow& rule_row(OpId op) noexcept { return kRows[static_cast<int>(op)]; }
+
+}  // namespace baregrad::autograd

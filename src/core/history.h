@@ -1,0 +1,59 @@
+// What a tensor holds for autograd, and whether ops are recorded. Core keeps it, ops look at it,
+// autograd fills it in.
+#pragma once
+
+#include "baregrad/graph_node.h"
+#include "baregrad/tensor.h"
+
+namespace baregrad {
+
+class History {
+ public:
+  // ---- The node that made a tensor
+  static const Ref<GraphNode>& node(const Tensor& t) noexcept { return t.impl_->node_; }
+  static std::uint16_t output(const Tensor& t) noexcept { return t.impl_->output_; }
+  static void set_node(const Tensor& t, Ref<GraphNode> node, std::uint16_t output) noexcept {
+    t.impl_->node_ = std::move(node);
+    t.impl_->output_ = output;
+  }
+  /// A cheap first look: false means that no op on this tensor need be recorded.
+  static bool maybe_tracked(const Tensor& t) noexcept {
+    const TensorImpl& impl = *t.impl_;
+    return impl.node_ || (impl.base_ && impl.base_->node_);
+  }
+
+  // ---- Views: a write through one is a write into its base, so they share the base's history
+  static bool is_view(const Tensor& t) noexcept { return static_cast<bool>(t.impl_->base_); }
+  static Tensor base(const Tensor& t) noexcept { return Tensor(t.impl_->base_); }
+  static bool is_untracked_view(const Tensor& t) noexcept { return t.impl_->untracked_view_; }
+  static void make_view(const Tensor& view, const Tensor& of) noexcept {
+    TensorImpl& impl = *view.impl_;
+    impl.base_ = of.impl_->base_ ? of.impl_->base_ : of.impl_;
+    impl.stamp_.store(of.version(), std::memory_order_relaxed);
+    impl.untracked_view_ = !recording() || of.impl_->untracked_view_;
+  }
+  /// The storage's version when the view's node was last right.
+  static std::uint32_t stamp(const Tensor& t) noexcept {
+    return t.impl_->stamp_.load(std::memory_order_acquire);
+  }
+  static void set_stamp(const Tensor& t, std::uint32_t version) noexcept {
+    t.impl_->stamp_.store(version, std::memory_order_release);
+  }
+
+  /// Another handle on the same elements, without history and without a base.
+  static Tensor plain(const Tensor& t);
+  /// Nobody else can see these elements.
+  static bool is_sole_owner(const Tensor& t) noexcept {
+    return t.impl_.use_count() == 1 && t.impl_->storage_.use_count() == 1;
+  }
+
+  // ---- Recording, in this thread
+  static bool recording() noexcept { return recording_; }
+  static void set_recording(bool on) noexcept { recording_ = on; }
+
+ private:
+  __attribute__((tls_model("initial-exec"))) static inline thread_local constinit bool recording_ =
+      true;
+};
+
+}  // namespace baregrad
