@@ -9,7 +9,7 @@ SHELL := /bin/bash
 BUILD := build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PYTHON := .venv/bin/python
-BENCHES ?= elementwise reduce overhead alloc parallel matmul
+BENCHES ?= elementwise reduce overhead alloc parallel matmul autograd
 BENCH_ARGS ?=
 CTEST_ARGS ?=
 

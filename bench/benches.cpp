@@ -21,6 +21,8 @@ constexpr std::array kBenches = {
     Bench{"parallel", "entering and leaving a parallel region", "thread counts", bench_parallel},
     Bench{"matmul", "products of matrices against OpenBLAS, BLIS, oneDNN and MKL",
           "side of the square matrices", bench_matmul, kMatmulOptions},
+    Bench{"autograd", "graphs of numbers, long chains, training steps, memory", "nodes of a chain",
+          bench_autograd},
 };
 
 }  // namespace

@@ -28,5 +28,6 @@ void bench_overhead(Session& session);
 void bench_alloc(Session& session);
 void bench_parallel(Session& session);
 void bench_matmul(Session& session);
+void bench_autograd(Session& session);
 
 }  // namespace baregrad::bench

@@ -35,6 +35,9 @@ class BAREGRAD_API TensorImpl {
   TensorImpl(Ref<Storage> storage, DType dtype, const Layout& layout) noexcept;
   /// Row-major from the start of the storage; `numel` is the product of the sizes.
   TensorImpl(Ref<Storage> storage, DType dtype, const Dims& shape, std::int64_t numel) noexcept;
+  /// The same elements without a history.
+  TensorImpl(const TensorImpl& other) noexcept;
+  TensorImpl& operator=(const TensorImpl&) = delete;
 
  private:
   friend class Ref<TensorImpl>;

@@ -29,10 +29,31 @@ Tensor summed_to(const Tensor& g, const Dims& shape, const char* from) {
   return reshape(sum(g, axes, true), shape);
 }
 
+Engine::Lists& Engine::spare() noexcept {
+  static thread_local Lists lists;
+  return lists;
+}
+
+Engine::Engine(const Options& options) : options_(options) {
+  Lists& lists = spare();
+  slots_.swap(lists.slots);
+  free_.swap(lists.free);
+  turns_.swap(lists.turns);
+}
+
 Engine::~Engine() {
   for (Slot& slot : slots_) {
     if (slot.node) leave(static_cast<Node&>(*slot.node));
   }
+  constexpr std::size_t kMost = 1024;  // a wide graph does not leave its lists behind
+  if (slots_.capacity() > kMost || turns_.capacity() > kMost || free_.capacity() > kMost) return;
+  slots_.clear();
+  free_.clear();
+  turns_.clear();
+  Lists& lists = spare();
+  lists.slots.swap(slots_);
+  lists.free.swap(free_);
+  lists.turns.swap(turns_);
 }
 
 /// Where this walk keeps the gradients of a node; a new one takes its turn.
@@ -265,47 +286,48 @@ Tensor seed_of(const Tensor& output, const Tensor& given, const char* who) {
   return ones(output.shape(), output.dtype());
 }
 
-struct Roots {
-  std::vector<Edge> edges;
-  Tensors seeds;
-};
+/// Where the walk starts; throws unless there is a way back from `output`.
+Edge root_of(const Tensor& output, const char* who) {
+  if (!output.defined()) throw ValueError(message(who, ": an output is undefined"));
+  Edge edge = edge_of(output);
+  if (edge) return edge;
+  throw GradError(
+      message(who, ": ", describe(output),
+              " has no history: nothing it was made from requires a gradient, or it was "
+              "made under no_grad"));
+}
 
-Roots roots_of(const Tensors& outputs, const Tensors& gradients, const char* who) {
-  if (!gradients.empty() && gradients.size() != outputs.size()) {
-    throw ValueError(
-        message(who, ": ", gradients.size(), " gradients for ", outputs.size(), " outputs"));
-  }
-  Roots roots;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].defined()) throw ValueError(message(who, ": output ", i, " is undefined"));
-    Edge edge = edge_of(outputs[i]);
-    if (!edge) {
-      throw GradError(message(who, ": ", describe(outputs[i]),
-                              " has no history: nothing it was made from requires a gradient, or "
-                              "it was made under no_grad"));
-    }
-    roots.edges.push_back(std::move(edge));
-    roots.seeds.push_back(seed_of(outputs[i], gradients.empty() ? Tensor() : gradients[i], who));
-  }
-  return roots;
+void check_count(const Tensors& outputs, const Tensors& gradients, const char* who) {
+  if (gradients.empty() || gradients.size() == outputs.size()) return;
+  throw ValueError(
+      message(who, ": ", gradients.size(), " gradients for ", outputs.size(), " outputs"));
 }
 
 }  // namespace
 
-void backward(const Tensors& outputs, const Tensors& gradients, const GradOptions& options) {
-  Roots roots = roots_of(outputs, gradients, "backward");
+void backward(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
+              const GradOptions& options) {
   Engine engine({.retain_graph = options.retain_graph.value_or(options.create_graph),
                  .create_graph = options.create_graph});
   const GradModeScope mode(options.create_graph);
-  for (std::size_t i = 0; i < roots.edges.size(); ++i) {
-    engine.give(roots.edges[i], std::move(roots.seeds[i]), "backward");
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Edge root = root_of(outputs[i], "backward");
+    engine.give(root, seed_of(outputs[i], gradients.empty() ? Tensor() : gradients[i], "backward"),
+                "backward");
   }
   engine.run();
 }
 
+void backward(const Tensors& outputs, const Tensors& gradients, const GradOptions& options) {
+  check_count(outputs, gradients, "backward");
+  backward(std::span(outputs), std::span(gradients), options);
+}
+
 Tensors grad(const Tensors& outputs, const Tensors& inputs, const Tensors& gradients,
              const GradOptions& options) {
-  Roots roots = roots_of(outputs, gradients, "grad");
+  check_count(outputs, gradients, "grad");
+  std::vector<Edge> roots;
+  for (const Tensor& output : outputs) roots.push_back(root_of(output, "grad"));
   std::vector<Edge> wanted;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) throw ValueError(message("grad: input ", i, " is undefined"));
@@ -319,10 +341,11 @@ Tensors grad(const Tensors& outputs, const Tensors& inputs, const Tensors& gradi
                  .create_graph = options.create_graph,
                  .captured = wanted,
                  .capture = true});
-  engine.prune(roots.edges);
+  engine.prune(roots);
   const GradModeScope mode(options.create_graph);
-  for (std::size_t i = 0; i < roots.edges.size(); ++i) {
-    engine.give(roots.edges[i], std::move(roots.seeds[i]), "grad");
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    engine.give(roots[i], seed_of(outputs[i], gradients.empty() ? Tensor() : gradients[i], "grad"),
+                "grad");
   }
   engine.run();
   Tensors found = std::move(engine.captured());

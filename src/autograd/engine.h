@@ -25,7 +25,7 @@ class Engine final : public Sink {
     Sink* beyond = nullptr;
   };
 
-  explicit Engine(const Options& options) : options_(options) {}
+  explicit Engine(const Options& options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -57,6 +57,14 @@ class Engine final : public Sink {
   void collect(const Node& node, std::span<const Tensor> gradients);
   void apply(Node& node, std::span<const Tensor> gradients);
 
+  /// Lists whose memory outlives the walk: the next one in this thread begins with it.
+  struct Lists {
+    std::vector<Slot> slots;
+    std::vector<std::uint32_t> free;
+    std::vector<Turn> turns;
+  };
+  static Lists& spare() noexcept;
+
   Options options_;
   const Node* current_ = nullptr;  // whose rule runs
   std::vector<Slot> slots_;
@@ -68,6 +76,10 @@ class Engine final : public Sink {
   bool pruned_ = false;
   std::unordered_map<const Node*, bool> leads_;  // to something captured
 };
+
+/// autograd::backward without lists.
+void backward(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
+              const GradOptions& options);
 
 /// `g` summed down to `shape`, the reverse of broadcasting. Throws GradError naming `from`.
 Tensor summed_to(const Tensor& g, const Dims& shape, const char* from);

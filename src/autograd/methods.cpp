@@ -1,4 +1,5 @@
 // Tensor's methods about gradients, and the switches of recording.
+#include "autograd/engine.h"
 #include "autograd/node.h"
 #include "autograd/record.h"
 #include "baregrad/autograd.h"
@@ -106,9 +107,7 @@ void Tensor::zero_grad() const { set_grad({}); }
 
 void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph,
                       bool create_graph) const {
-  autograd::Tensors gradients;
-  if (gradient.defined()) gradients.push_back(gradient);
-  autograd::backward({*this}, gradients,
+  autograd::backward({this, 1}, {&gradient, gradient.defined() ? 1U : 0U},
                      {.retain_graph = retain_graph, .create_graph = create_graph});
 }
 

@@ -131,6 +131,24 @@ void logaddexp(Backward& b) {
   if (b.needs(1)) b.give(1, b.grad() * sigmoid(negative(lead)));
 }
 
+// Of the gradients of activations: for second derivatives. relu's slope is constant on both sides.
+void relu_backward(Backward& b) {
+  if (b.needs(0)) b.give(0, baregrad::relu_backward(b.grad(), b.input(1)));
+  if (b.needs(1)) b.give(1, zeros_like(b.grad()));
+}
+
+void tanh_backward(Backward& b) {
+  const Tensor y = b.input(1);
+  if (b.needs(0)) b.give(0, baregrad::tanh_backward(b.grad(), y));
+  if (b.needs(1)) b.give(1, b.grad() * b.input(0) * y * -2.0);
+}
+
+void sigmoid_backward(Backward& b) {
+  const Tensor y = b.input(1);
+  if (b.needs(0)) b.give(0, baregrad::sigmoid_backward(b.grad(), y));
+  if (b.needs(1)) b.give(1, b.grad() * b.input(0) * (1.0 - y * 2.0));
+}
+
 void where(Backward& b) {
   const Tensor condition = b.input(0);
   if (b.needs(1)) b.give(1, baregrad::where(condition, b.grad(), 0.0));

@@ -88,6 +88,14 @@ TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype, const Dims& shape,
   set_contiguous_strides(layout_);
 }
 
+TensorImpl::TensorImpl(const TensorImpl& other) noexcept
+    : dtype_(other.dtype_),
+      contiguous_(other.contiguous_),
+      numel_(other.numel_),
+      data_(other.data_),
+      storage_(other.storage_),
+      layout_(other.layout_) {}
+
 void TensorImpl::destroy(TensorImpl* impl) noexcept {
   impl->~TensorImpl();
   Recycler<TensorImpl>::give(impl);
@@ -103,9 +111,7 @@ Tensor Tensor::make(Args&&... args) {
   return Tensor(Ref<TensorImpl>::adopt(new (block) TensorImpl(std::forward<Args>(args)...)));
 }
 
-Tensor History::plain(const Tensor& t) {
-  return Tensor::make(t.impl_->storage_, t.impl_->dtype_, t.impl_->layout_);
-}
+Tensor History::plain(const Tensor& t) { return Tensor::make(*t.impl_); }
 
 Tensor Tensor::view_of(Ref<Storage> storage, DType dtype, const Layout& layout, const char* who) {
   if (!storage) throw ValueError(message(who, ": there is no storage to view"));
@@ -141,7 +147,7 @@ Tensor Tensor::allocate(const Dims& shape, DType dtype, const char* who) {
         message(who, ": no memory for ", name(dtype), to_string(shape), ": ", e.what()),
         e.requested_bytes(), e.live_bytes());
   }
-  return make(std::move(storage), dtype, Layout::contiguous(shape));
+  return make(std::move(storage), dtype, shape, numel);
 }
 
 Tensor Tensor::from_blob(void* data, const Dims& shape, DType dtype,

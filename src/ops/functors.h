@@ -419,6 +419,29 @@ struct logaddexp : Approximate {
   }
 };
 
+// Gradients of activations in one pass: g is what comes back, y what the activation gave.
+struct relu_backward {
+  template <class V>
+  BG_INLINE V operator()(V g, V y) const {
+    const V zero = V::constant(0);
+    return V::select(y <= zero, zero, g);
+  }
+};
+
+struct tanh_backward {
+  template <class V>
+  BG_INLINE V operator()(V g, V y) const {
+    return g * (V::constant(1) - y * y);
+  }
+};
+
+struct sigmoid_backward {
+  template <class V>
+  BG_INLINE V operator()(V g, V y) const {
+    return g * (y * (V::constant(1) - y));
+  }
+};
+
 struct nextafter {
   template <class V>
   BG_INLINE V operator()(V x, V y) const {

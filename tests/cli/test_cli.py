@@ -16,7 +16,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = os.environ.get("BAREGRAD_BIN", str(ROOT / "build" / "baregrad"))
-BENCHES = ["elementwise", "reduce", "overhead", "alloc", "parallel", "matmul"]
+BENCHES = ["elementwise", "reduce", "overhead", "alloc", "parallel", "matmul", "autograd"]
 RESULT_KEYS = [
     "bench",
     "row",
