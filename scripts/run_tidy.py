@@ -27,7 +27,7 @@ EXTRA = ["--extra-arg=-Wno-everything", "--extra-arg=-Qunused-arguments",
          "--extra-arg=-Wno-unknown-warning-option"]
 # The path-sensitive analyzer is left to the other sources, to keep lint short: kernels are straight
 # loops over memory they are given.
-KERNEL_FOLDERS = [ROOT / "src" / "kernels" / "cpu", ROOT / "src" / "kernels" / "gemm" / "isa"]
+KERNEL_FOLDERS = [ROOT / "src" / "kernels" / part for part in ("cpu", "reference", "gemm/isa")]
 KERNEL_CHECKS = ["--checks=-clang-analyzer-*"]
 
 

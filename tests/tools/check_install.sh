@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs a build into an empty folder and uses it from outside, as another project would:
-# check_install.sh BUILD_DIR. Runs the installed command, examples/consumer and the README's example.
+# check_install.sh BUILD_DIR. Runs the installed command, the projects in examples/ and the README's
+# example.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$(cd "$1" && pwd)
@@ -26,10 +27,15 @@ test -s "$scratch/info.txt" || {
   exit 1
 }
 
-"$cmake" -S "$root/examples/consumer" -B "$scratch/consumer" -G Ninja \
-  -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix"
-"$cmake" --build "$scratch/consumer"
+for example in consumer backprop; do
+  "$cmake" -S "$root/examples/$example" -B "$scratch/$example" -G Ninja \
+    -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix"
+  "$cmake" --build "$scratch/$example"
+done
 "$scratch/consumer/consumer"
+"$scratch/backprop/backprop" "$scratch/xor.dot"
+dot -Tsvg "$scratch/xor.dot" -o "$scratch/xor.svg"
+python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$scratch/xor.svg"
 
 python3 -B "$root/tests/tools/readme_example.py" "$prefix" -G Ninja -DCMAKE_BUILD_TYPE=Release
 echo "check_install: the installed copy works"
