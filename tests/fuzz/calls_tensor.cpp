@@ -115,13 +115,13 @@ void add_reading(std::vector<Row>& rows) {
       {"Tensor::to_vector",
        [](Source& s) -> Results {
          const Tensor x = s.tensor();
+         // Between what is sound and what is refused untried lies what a machine may or may not
+         // have.
+         if (x.defined() && x.nbytes() > 100000 && x.nbytes() >> 46 == 0) return {};
          if (!x.defined() || s.chance(10)) {
            x.to_vector<std::int32_t>();
            return {};
          }
-         // Between what is sound and what is refused untried lies what a machine may or may not
-         // have.
-         if (x.nbytes() > 100000 && x.nbytes() >> 46 == 0) return {};
          visit_dtype(x.dtype(), [&]<class T>(TypeTag<T>) {
            const auto values = x.to_vector<T>();
            if (std::ssize(values) != x.numel()) throw std::logic_error("to_vector: wrong length");
