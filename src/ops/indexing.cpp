@@ -97,8 +97,7 @@ Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& indices,
 
 /// x and a bool mask of one shape.
 std::vector<OutputSpec> infer_masked_select(const OpCall& call) {
-  const auto count = count_nonzero(*call.inputs[1]).item<std::int64_t>();
-  return {{Dims{count}, call.inputs[0]->dtype()}};
+  return {{Dims{count_true(*call.inputs[1])}, call.inputs[0]->dtype()}};
 }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
@@ -122,9 +121,8 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
 /// A bool tensor; one row of positions per axis.
 std::vector<OutputSpec> infer_nonzero(const OpCall& call) {
   const Tensor& mask = *call.inputs[0];
-  const auto count = count_nonzero(mask).item<std::int64_t>();
   return std::vector<OutputSpec>(static_cast<std::size_t>(mask.ndim()),
-                                 OutputSpec{Dims{count}, DType::Int64});
+                                 OutputSpec{Dims{count_true(mask)}, DType::Int64});
 }
 
 std::vector<Tensor> nonzero(const Tensor& x) {

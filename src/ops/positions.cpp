@@ -77,6 +77,12 @@ void check_positions(const Tensor& indices, const IndexedAxis& where, const char
   if (first.load() < count) throw_out_of_range(values[first.load()], where, who);
 }
 
+std::int64_t count_true(const Tensor& mask) {
+  if (mask.numel() == 0) return 0;
+  const Tensor once = without_repeats(mask);
+  return count_nonzero(once).item<std::int64_t>() * (mask.numel() / once.numel());
+}
+
 void store_assigned(const Scalar& value, const Tensor& x, void* out, const char* who) {
   if (value.kind() == Scalar::Kind::Float && !is_floating(x.dtype())) {
     throw DTypeError(message(who, ": cannot write the float ", number_text(value.to_double()),

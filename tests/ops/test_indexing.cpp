@@ -759,5 +759,11 @@ TEST_F(LargeIndexing, TheFirstIndexOutOfRangeIsNamed) {
   }
 }
 
+TEST(MaskedSelect, AMaskOfAnySizeIsLookedAtOnce) {
+  const Tensor mask = expand(Tensor::of<bool>({true}), {std::int64_t{1} << 50});
+  EXPECT_THROW(masked_select(Tensor::of<std::int8_t>({1}), mask), OutOfMemory);
+  EXPECT_THROW(nonzero(mask), Error);
+}
+
 }  // namespace
 }  // namespace baregrad
