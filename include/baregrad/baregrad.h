@@ -7,6 +7,7 @@
 #include "baregrad/dtype.h"
 #include "baregrad/error.h"
 #include "baregrad/generator.h"
+#include "baregrad/graph.h"
 #include "baregrad/graph_node.h"
 #include "baregrad/half.h"
 #include "baregrad/indexing.h"
