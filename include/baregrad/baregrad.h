@@ -15,6 +15,7 @@
 #include "baregrad/ops.h"
 #include "baregrad/parallel.h"
 #include "baregrad/print.h"
+#include "baregrad/profile.h"
 #include "baregrad/scalar.h"
 #include "baregrad/storage.h"
 #include "baregrad/tensor.h"
