@@ -127,13 +127,13 @@ class Drawing {
     indent(depth);
     out_ += message("n", i, " [label=\"");
     if (node.is_leaf()) {
-      const std::string& given = names_.of(node, 0);
+      const std::string_view given = names_.of(node, 0);
       out_ += given.empty() ? "leaf" : dot_text(given);
     } else {
       out_ += dot_text(node.name());
     }
     for (std::size_t k = 0; k < node.results().size(); ++k) {
-      const std::string& given = node.is_leaf() ? std::string() : names_.of(node, k);
+      const std::string_view given = node.is_leaf() ? std::string_view() : names_.of(node, k);
       out_ += "\\n";
       if (!given.empty()) out_ += dot_text(given) + " ";
       out_ += describe(node.results()[k]);

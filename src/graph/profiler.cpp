@@ -75,7 +75,8 @@ class Profiler final : public watch::Watcher, public detail::ForkParticipant {
   }
   void op_failed() noexcept override {
     ThreadState* thread = this_thread();
-    if (thread == nullptr || thread->untold != 0 || thread->frames.empty()) {
+    if (thread == nullptr || thread->untold != 0 || thread->frames.empty() ||
+        thread->frames.back().call == nullptr) {
       static_cast<void>(pop());
       return;
     }
@@ -259,6 +260,7 @@ void Profiler::kernel_ends(OpId op) noexcept {
   if (!thread.frames.empty()) {
     Frame& around = thread.frames.back();
     if (around.call != nullptr && around.call->op == op && around.event.kernel_end == 0) {
+      around.event.kernel = frame->event.name;
       around.event.kernel_begin = frame->event.begin;
       around.event.kernel_end = end;
       return;

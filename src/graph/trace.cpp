@@ -147,6 +147,7 @@ std::vector<Line> lines_of(const Buffer& thread) {
     if (event.kernel_end == 0) return;
     Event kernel = event;
     kernel.kind = Kind::Kernel;
+    kernel.name = event.kernel;
     kernel.begin = event.kernel_begin;
     kernel.end = event.kernel_end;
     lines.push_back({kernel, shapes});

@@ -27,8 +27,9 @@ struct Event {
   std::uint64_t flops = 0;
   std::uint64_t bytes = 0;
   const char* name = nullptr;
-  const char* label = nullptr;  ///< null: none
-  std::uint32_t inputs = 0;     ///< how many there were; the first kMostShapes are described
+  const char* kernel = nullptr;  ///< the name of the op whose kernel it is
+  const char* label = nullptr;   ///< null: none
+  std::uint32_t inputs = 0;      ///< how many there were; the first kMostShapes are described
   std::uint32_t results = 0;
   std::uint32_t words = 0;  ///< of the whole event
   Kind kind = Kind::Op;

@@ -55,10 +55,9 @@ NameTable::NameTable(const Names& names, const char* who) {
   }
 }
 
-const std::string& NameTable::of(const Node& node, std::size_t output) const noexcept {
-  static const std::string& none = *new std::string;
+std::string_view NameTable::of(const Node& node, std::size_t output) const noexcept {
   const auto found = names_.find({&node, output});
-  return found == names_.end() ? none : found->second;
+  return found == names_.end() ? std::string_view() : found->second;
 }
 
 std::string describe(const autograd::Result& result) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -41,7 +42,7 @@ class NameTable {
  public:
   NameTable(const Names& names, const char* who);
   /// "" for a value without one.
-  const std::string& of(const autograd::Node& node, std::size_t output) const noexcept;
+  std::string_view of(const autograd::Node& node, std::size_t output) const noexcept;
 
  private:
   struct Key {

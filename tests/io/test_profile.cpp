@@ -109,6 +109,11 @@ TEST(Profile, AnOpItsKernelAndTheirArguments) {
   EXPECT_EQ(whole.at("otherData").at("dropped_events"), 0);
 }
 
+TEST(Profile, OpsAreCalledAsTheUserCalledThemAndKernelsByTheTable) {
+  const auto events = record([] { zeros({4}); });
+  EXPECT_TRUE(contains(only(events, "op", "zeros"), only(events, "kernel", "fill")));
+}
+
 TEST(Profile, CountsFollowTheConvention) {
   const Tensor x = ones({8, 16});
   const Tensor w = ones({4, 16});
