@@ -48,7 +48,7 @@ build: setup compile-release ## Build the release preset; the command is build/b
 	@test -x $(BUILD)/baregrad || { echo "make build: $(BUILD)/release/baregrad was not built" >&2; exit 1; }
 
 .PHONY: test
-test: test-repo test-release test-cli test-install test-asan test-tsan ## Build and run every test, also under ASan + UBSan and TSan
+test: test-repo test-release test-cli test-graph test-install test-asan test-tsan ## Build and run every test, also under ASan + UBSan and TSan
 
 .PHONY: test-repo
 test-repo: setup
@@ -65,6 +65,11 @@ test-cli: build
 	@BAREGRAD_BIN=$(CURDIR)/$(BUILD)/baregrad $(step) "test the command line" \
 	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/cli
 	@$(step) "compare the printed tensors with NumPy's" $(PYTHON) -B tests/core/make_print_cases.py --check
+
+.PHONY: test-graph
+test-graph: build
+	@BAREGRAD_GRAPH_SAMPLES=$(CURDIR)/$(BUILD)/release/tests/graph_samples \
+	  $(step) "render graphs with Graphviz" $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/graph
 
 .PHONY: test-docs
 test-docs: setup

@@ -55,7 +55,7 @@ class Finder final : public watch::Watcher {
   void op_failed() noexcept override {
     if (!looking && !clean().empty()) clean().pop_back();
   }
-  void backward_begins(const char*, std::span<const Tensor> gradients) override {
+  void backward_begins(const char*, const char*, std::span<const Tensor> gradients) override {
     bool finite = true;
     for (const Tensor& t : gradients) finite &= all_finite(t);
     clean().push_back(finite);
@@ -69,8 +69,6 @@ class Finder final : public watch::Watcher {
                             " made a NaN or an infinity in ", describe(gradient),
                             " out of finite numbers"));
   }
-  void kernel_begins(OpId) noexcept override {}
-  void kernel_ends(OpId) noexcept override {}
 
  private:
   /// Of each op on the way, innermost last: were its inputs finite?
@@ -97,7 +95,7 @@ AnomalyScope::AnomalyScope() noexcept {
   if (scopes.fetch_add(1) == 0) watch::set(watch::Slot::Anomaly, &finder);
 }
 AnomalyScope::~AnomalyScope() {
-  if (scopes.fetch_sub(1) == 1) watch::set(watch::Slot::Anomaly, nullptr);
+  if (scopes.fetch_sub(1) == 1) watch::unset(watch::Slot::Anomaly);
 }
 
 }  // namespace baregrad::autograd

@@ -109,6 +109,11 @@ class CheckpointNode final : public Node {
     fn_ = nullptr;
     return true;
   }
+  Tensors saved_tensors() const override {
+    Tensors tensors;
+    for (const Saved& input : inputs_) tensors.push_back(input.value);
+    return tensors;
+  }
 
  private:
   Segment fn_;

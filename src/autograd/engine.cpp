@@ -103,9 +103,9 @@ void Engine::give(const Edge& to, Tensor gradient, const char* from) {
       std::equal(gradient.shape().begin(), gradient.shape().end(), result.sizes);
   if (!same_shape) gradient = summed_to(gradient, result.shape(), from);
   if (gradient.dtype() != result.dtype) gradient = astype(gradient, result.dtype);
-  if (watch::on()) [[unlikely]] {
+  if (const watch::Mask mask = watch::on(); mask != 0) [[unlikely]] {
     const char* label = current_ != nullptr ? current_->label() : nullptr;
-    watch::each([&](watch::Watcher& w) { w.gradient_made(from, label, gradient); });
+    watch::each(mask, [&](watch::Watcher& w) { w.gradient_made(from, label, gradient); });
   }
   if (node.number() < options_.oldest) {
     options_.beyond->give(to, std::move(gradient), from);
@@ -145,6 +145,9 @@ void Engine::take(Slot& slot) {
   const std::span<Tensor> gradients =
       slot.several.empty() ? std::span<Tensor>(&slot.one, 1) : std::span<Tensor>(slot.several);
   if (node.extras_if_any() != nullptr) run_hooks(node, gradients);
+  if (const watch::Mask mask = watch::on(); mask != 0) [[unlikely]] {
+    watch::each(mask, [&](watch::Watcher& w) { w.gradients_arrived(node.number(), gradients); });
+  }
   if (options_.capture) collect(node, gradients);
   if (node.is_leaf()) {
     if (!options_.capture) {
@@ -171,17 +174,18 @@ void Engine::apply(Node& node, std::span<const Tensor> gradients) {
                             "give that one retain_graph = true, or compute the result again"));
   }
   current_ = &node;
-  if (!watch::on()) [[likely]] {
+  if (const watch::Mask mask = watch::on(); mask == 0) [[likely]] {
     node.apply(gradients, *this);
   } else {
-    watch::each([&](watch::Watcher& w) { w.backward_begins(node.name(), gradients); });
+    watch::each(
+        mask, [&](watch::Watcher& w) { w.backward_begins(node.name(), node.label(), gradients); });
     try {
       node.apply(gradients, *this);
     } catch (...) {
-      watch::each([](watch::Watcher& w) { w.backward_failed(); });
+      watch::each_in_reverse(mask, [](watch::Watcher& w) { w.backward_failed(); });
       throw;
     }
-    watch::each([&](watch::Watcher& w) { w.backward_ends(node.name()); });
+    watch::each_in_reverse(mask, [&](watch::Watcher& w) { w.backward_ends(node.name()); });
   }
   current_ = nullptr;
   if (!options_.retain_graph && node.release()) node.mark_released();

@@ -79,7 +79,9 @@ class FunctionNode final : public Node {
   }
 
   std::function<bool()> drop;
+  std::function<Tensors()> kept;
   bool release() noexcept override { return drop(); }
+  Tensors saved_tensors() const override { return kept(); }
 
  private:
   const char* name_;
@@ -143,6 +145,11 @@ void FunctionCall::finish(Tensors& outputs) {
     const bool had = !state.kept.empty();
     for (Context::State::Kept& kept : state.kept) kept = {};
     return had;
+  };
+  node->kept = [&state] {
+    Tensors tensors;
+    for (const Context::State::Kept& kept : state.kept) tensors.push_back(kept.saved.value);
+    return tensors;
   };
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     if (is_floating(outputs[k].dtype()) && !contains(state.non_differentiable, made[k])) {

@@ -85,6 +85,8 @@ class Node : public GraphNode {
   virtual void apply(std::span<const Tensor> gradients, Sink& sink) = 0;
   /// Drops what was saved for apply. True when there was something: apply cannot run again then.
   virtual bool release() noexcept { return false; }
+  /// What release would drop, for those who look on.
+  virtual Tensors saved_tensors() const { return {}; }
   virtual bool is_leaf() const noexcept { return false; }
 
   std::span<Edge> edges() noexcept { return {edges_, edge_count_}; }

@@ -55,6 +55,12 @@ bool OpNode::release() noexcept {
   return saved_count_ != 0;
 }
 
+Tensors OpNode::saved_tensors() const {
+  Tensors tensors;
+  for (const Saved& one : saved()) tensors.push_back(one.value);
+  return tensors;
+}
+
 void OpNode::apply(std::span<const Tensor> gradients, Sink& sink) {
   const GradientRule rule = rule_row(op_).rule;
   if (rule == nullptr) return;  // an in-place op without a gradient: nothing flows

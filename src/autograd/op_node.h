@@ -40,6 +40,7 @@ class OpNode final : public Node {
   const char* name() const noexcept override { return op_name(op_); }
   void apply(std::span<const Tensor> gradients, Sink& sink) override;
   bool release() noexcept override;
+  Tensors saved_tensors() const override;
 
   OpId op() const noexcept { return op_; }
   const Attrs& attrs() const noexcept;

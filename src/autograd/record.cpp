@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "autograd/op_node.h"
 #include "autograd/rules.h"
@@ -176,23 +177,22 @@ class Record {
 /// Tells the watchers, also when the op throws.
 class Watched {
  public:
-  explicit Watched(const OpCall& call) : call_(call), on_(watch::on()) {
-    if (on_) watch::each([&](watch::Watcher& w) { w.op_begins(call_); });
+  explicit Watched(const OpCall& call) : call_(call), told_(watch::on()) {
+    watch::each(told_, [&](watch::Watcher& w) { w.op_begins(call_); });
   }
   void done(std::span<const Tensor> results) {
-    if (!on_) return;
-    on_ = false;
-    watch::each([&](watch::Watcher& w) { w.op_ends(call_, results); });
+    watch::each_in_reverse(std::exchange(told_, 0),
+                           [&](watch::Watcher& w) { w.op_ends(call_, results); });
   }
   ~Watched() {
-    if (on_) watch::each([](watch::Watcher& w) { w.op_failed(); });
+    watch::each_in_reverse(told_, [](watch::Watcher& w) { w.op_failed(); });
   }
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
  private:
   const OpCall& call_;
-  bool on_;
+  watch::Mask told_;
 };
 
 }  // namespace

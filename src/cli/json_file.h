@@ -1,9 +1,12 @@
 // The file behind --json: one object per line, written whole or not at all.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
+
+#include "io/atomic_file.h"
 
 namespace baregrad::cli {
 
@@ -13,17 +16,15 @@ class JsonFile {
  public:
   /// Empty: nothing is written. Throws IoError now when the file could not be written later, so
   /// that nobody waits for a measurement that is then lost.
-  explicit JsonFile(std::string path);
+  explicit JsonFile(const std::string& path);
 
-  bool wanted() const noexcept { return !path_.empty(); }
+  bool wanted() const noexcept { return file_.has_value(); }
   void add(const Json& object);
-  /// Writes a temporary file beside the target and renames it. Devices and pipes are written as
-  /// they are. Throws IoError.
-  void save() const;
+  /// Throws IoError.
+  void save();
 
  private:
-  std::string path_;
-  bool replaceable_ = true;  // a plain file, or none yet
+  std::optional<io::AtomicFile> file_;
   std::string lines_;
 };
 

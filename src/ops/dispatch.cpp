@@ -345,7 +345,7 @@ void run_product_into(const OpCall& call, const Tensor& out) {
 
 /// Somebody looks on, or the result will have a history.
 bool needs_tape(const OpCall& call, const Tensor* out = nullptr) {
-  if (watch::on()) [[unlikely]]
+  if (watch::on() != 0) [[unlikely]]
     return true;
   bool tracked = out != nullptr && History::maybe_tracked(*out);
   for (const Tensor* t : call.inputs) tracked |= History::maybe_tracked(*t);

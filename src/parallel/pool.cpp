@@ -23,6 +23,7 @@
 
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
+#include "parallel/observer.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad {
@@ -171,6 +172,10 @@ struct alignas(128) Share {
   alignas(64) Bed bed;
   int participants = 0;
   unsigned float_bits = 0;
+  // Who wants to know of this region, what it computes, and since when this thread is at it.
+  const Observer* observer = nullptr;
+  const char* region = nullptr;
+  std::uint64_t since = 0;
   // Lowest chunk that threw on this share's thread, and what it threw.
   std::int64_t error_chunk = kNoError;
   std::exception_ptr error;
@@ -213,6 +218,7 @@ class Pool {
 // Not a function-local static: a fork during its initialisation would leave the guard locked.
 constinit std::atomic<Pool*> g_pool{nullptr};
 constinit std::atomic<int> g_num_threads{0};
+constinit std::atomic<const Observer*> g_observer{nullptr};
 constinit std::atomic<int> g_cores{0};
 
 int cores_in_affinity_mask() noexcept {
@@ -355,6 +361,10 @@ bool Pool::try_run(std::int64_t n, std::int64_t grain, std::int64_t chunks, int 
     caller_core_.store(core, std::memory_order_relaxed);
   }
 
+  const Observer* observer = g_observer.load(std::memory_order_acquire);
+  const char* region = observer != nullptr ? observer->region() : nullptr;
+  if (region == nullptr) observer = nullptr;
+
   const unsigned float_bits = float_control();
   std::uint32_t total = 0;
   for (int i = 0; i < participants; ++i) {
@@ -368,6 +378,8 @@ bool Pool::try_run(std::int64_t n, std::int64_t grain, std::int64_t chunks, int 
     total += share.ticket_count;
     if (share.participants != participants) share.participants = participants;
     if (share.float_bits != float_bits) share.float_bits = float_bits;
+    if (share.observer != observer) share.observer = observer;
+    if (share.region != region) share.region = region;
   }
   pending_.store(total, std::memory_order_relaxed);
   for (int i = participants - 1; i >= 0; --i) {
@@ -423,6 +435,9 @@ void Pool::work(int self) noexcept {
     const int victim = self + i < participants ? self + i : self + i - participants;
     done += take_share(shares_[victim], own);
   }
+  if (self != 0 && own.observer != nullptr) {
+    own.observer->worked(own.region, self, own.since);
+  }
   // The last to report ends the region; from then on it must not be touched. A wake that comes too
   // late finds the caller awake, or asleep in a later region, where it goes back to sleep.
   if (pending_.fetch_sub(done, std::memory_order_seq_cst) == done && self != 0) {
@@ -442,6 +457,7 @@ std::uint32_t Pool::take_share(Share& victim, Share& self) noexcept {
     if (&victim == &self && taken == 0 && &self != shares_) {
       set_float_control(self.float_bits);
       wake_children(static_cast<int>(&self - shares_), self.participants);
+      if (self.observer != nullptr) self.since = self.observer->now();
     }
     run_ticket(victim, victim.ticket_count - left, self);
     ++taken;
@@ -526,6 +542,10 @@ void parallel_for_chunks(std::int64_t n, std::int64_t grain, ChunkFn body) {
 }  // namespace detail
 
 bool in_parallel_region() noexcept { return t_in_region; }
+
+void set_observer(const Observer* observer) noexcept {
+  g_observer.store(observer, std::memory_order_release);
+}
 
 }  // namespace parallel
 

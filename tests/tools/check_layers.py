@@ -53,7 +53,7 @@ PUBLIC_ROOMS = {
     "tensor": "core",
     "indexing": "core",
     "print": "core",
-    "profile": "graph",
+    "profile": "io",
     "baregrad": "cli",
 }
 

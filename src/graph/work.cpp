@@ -1,0 +1,74 @@
+// Counting operations and bytes.
+#include "graph/work.h"
+
+namespace baregrad::profile {
+
+namespace {
+
+std::uint64_t elements(const Tensor& t) { return static_cast<std::uint64_t>(t.numel()); }
+
+/// What an axis repeats without a copy is read once.
+std::uint64_t bytes_of(const Tensor& t) {
+  if (t.numel() == 0) return 0;
+  std::uint64_t distinct = 1;
+  for (int i = 0; i < t.ndim(); ++i) {
+    if (t.strides()[i] != 0) distinct *= static_cast<std::uint64_t>(t.shape()[i]);
+  }
+  return distinct * itemsize(t.dtype());
+}
+
+std::uint64_t product_flops(const OpCall& call, const Tensor& result) {
+  const Tensor& left = *call.inputs[call.op == OpId::addmm ? 1 : 0];
+  const auto depth = static_cast<std::uint64_t>(left.shape().back());
+  const bool adds = call.inputs.size() == 3 || call.attrs.flag;
+  const bool activates = call.op == OpId::linear && call.attrs.mode != 0;
+  return elements(result) * (2 * depth + (adds ? 1 : 0) + (activates ? 1 : 0));
+}
+
+std::uint64_t irregular_flops(const OpCall& call) {
+  switch (call.op) {
+    case OpId::cumulative_sum:
+    case OpId::cumulative_prod:
+    case OpId::cumulative_max:
+    case OpId::softmax:
+    case OpId::log_softmax:
+    case OpId::logsumexp:
+      return elements(*call.inputs[0]);
+    default:
+      return 0;
+  }
+}
+
+std::uint64_t flops_of(const OpCall& call, const Tensor& result) {
+  switch (op_info(call.op).family) {
+    case Family::Unary:
+    case Family::Predicate:
+    case Family::Binary:
+    case Family::Compare:
+    case Family::Ternary:
+      return elements(result);
+    case Family::Reduce:
+    case Family::ArgReduce:
+      return elements(*call.inputs[0]);
+    case Family::Product:
+      return product_flops(call, result);
+    case Family::Irregular:
+      return irregular_flops(call);
+    case Family::View:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Work work_of(const OpCall& call, std::span<const Tensor> results) {
+  Work work;
+  if (results.empty() || op_info(call.op).family == Family::View) return work;
+  work.flops = flops_of(call, results[0]);
+  for (const Tensor* t : call.inputs) work.bytes += bytes_of(*t);
+  for (const Tensor& t : results) work.bytes += bytes_of(t);
+  return work;
+}
+
+}  // namespace baregrad::profile

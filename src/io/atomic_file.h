@@ -1,0 +1,39 @@
+// io/: the only place that opens files for writing, and the one function that does: a file is
+// written whole or not at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace baregrad::io {
+
+/// Contents go to a temporary file beside the target, which takes the target's place when all is
+/// on the disk. Devices and pipes are written as they are. Errors are IoErrors that open with
+/// `who` and name the target.
+class AtomicFile {
+ public:
+  /// Throws now when the target could not be written, so that nobody works for something that is
+  /// then lost. Nothing is left behind before open().
+  AtomicFile(std::string target, std::string who);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  /// Starts the contents. Whatever is not committed is thrown away.
+  void open();
+  void write(std::string_view text);
+  void commit();
+
+ private:
+  [[noreturn]] void fail(int error) const;
+  int open_descriptor(const std::string& path, int flags) const;
+  void discard() noexcept;
+
+  std::string target_;
+  std::string who_;
+  bool replaceable_ = true;  // a plain file, or none yet
+  std::string temporary_;    // while there is one
+  int descriptor_ = -1;
+};
+
+}  // namespace baregrad::io
