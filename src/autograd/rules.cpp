@@ -40,7 +40,7 @@ constexpr RuleRow kRows[] = {
     RULE(ceil,          zero),
     RULE(round,         zero),
     RULE(trunc,         zero),
-    UNARY(relu,         kOut, where(Y > 0, G, 0.0)),
+    UNARY(relu,         kOut, where(Y <= 0, 0.0, G)),
     RULE(positive,      same),
     UNARY(sqrt,         kOut, G / (Y * 2.0)),
     UNARY(rsqrt,        kOut, G * (-0.5 * (Y * square(Y)))),

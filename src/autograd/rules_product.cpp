@@ -52,7 +52,7 @@ void matmul(Backward& b) {
 void linear(Backward& b) {
   Tensor g = b.grad();
   if (static_cast<Activation>(b.attrs().mode) == Activation::Relu) {
-    g = baregrad::where(b.output() > 0, g, 0.0);
+    g = baregrad::where(b.output() <= 0, 0.0, g);
   }
   if (b.needs(0)) b.give(0, baregrad::matmul(g, b.input(1)));
   const Tensor rows = as_rows(g);

@@ -193,11 +193,8 @@ void log_softmax(Backward& b) {
   b.give(0, baregrad::reshape(g - exp(y) * total, b.shape(0)));
 }
 
-// The result keeps its axes. An infinite one has no slope to share out.
-void logsumexp(Backward& b) {
-  const Tensor y = b.output();
-  const Tensor shift = baregrad::where(isinf(y), 0.0, y);
-  b.give(0, b.grad() * exp(b.input(0) - shift));
-}
+// The result keeps its axes. Where it is infinite there is no slope to share out: NaN, as in
+// PyTorch.
+void logsumexp(Backward& b) { b.give(0, b.grad() * exp(b.input(0) - b.output())); }
 
 }  // namespace baregrad::autograd::rules
