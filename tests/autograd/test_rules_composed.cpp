@@ -162,6 +162,9 @@ void add_movement(std::vector<Case>& r) {
     const Tensor t = (x * x).mT();
     return as_strided(t, {2, 3}, {5, 2}, 1);
   }));
+  r.push_back(of_x("as_strided_of_expanded", [](const Tensor& x) {
+    return as_strided(expand(x * x, {2, 3, 4}), {2, 3}, {5, 2}, 1);
+  }));
   r.push_back(of_x("unfold_overlap", [](const Tensor& x) { return unfold(x, 1, 3, 1); }));
   r.push_back(of_x("unfold_apart", [](const Tensor& x) { return unfold(x, 1, 1, 2); }));
   r.push_back(of_x("diagonal_below", [](const Tensor& x) { return diagonal(x * x, -1); }));
