@@ -149,6 +149,29 @@ void add_movement(std::vector<Case>& r) {
   r.push_back(of_x("repeat_counts", [](const Tensor& x) { return repeat(x, ints({2, 0, 3}), 0); }));
   r.push_back(of_x("tile", [](const Tensor& x) { return tile(x, {2, 3}); }));
   r.push_back(of_x("tile_more", [](const Tensor& x) { return tile(x, {2, 1, 2}); }));
+  r.push_back(of_x("repeat_never", [](const Tensor& x) { return repeat(x, 0, 1); }));
+  r.push_back(of_x("tile_never", [](const Tensor& x) { return tile(x, {2, 1, 0}); }));
+  for (const Dims& nothing : {Dims{0, 3}, Dims{2, 0}}) {
+    const std::string text = "_of_nothing_" + std::to_string(nothing[1]);
+    const std::vector<Input> x = {{nothing}};
+    r.push_back(one("repeat" + text, x, [](const Tensors& in) { return repeat(in[0], 2, 0); }));
+    r.push_back(one("tile" + text, x, [](const Tensors& in) { return tile(in[0], {2, 2}); }));
+    r.push_back(one("pad" + text, x, [](const Tensors& in) { return pad(in[0], {0, 0, 1, 1}); }));
+    r.push_back(one("pad_edge" + text, x, [](const Tensors& in) {
+      return pad(in[0],
+                 in[0].shape()[0] == 0 ? std::vector<std::int64_t>{0, 0, 1, 1}
+                                       : std::vector<std::int64_t>{1, 1, 0, 0},
+                 PadMode::Edge);
+    }));
+    r.push_back(one("concat" + text, {{nothing}, {{2, 3}}}, [](const Tensors& in) {
+      return in[0].shape()[0] == 0 ? concat(in, 0) : concat(in, 1);
+    }));
+    r.push_back(one("einsum" + text, {{nothing}, {{3, 2}}}, [](const Tensors& in) {
+      return in[0].shape()[1] == 3 ? einsum("ij,jk->ik", in) : einsum("ij,kl->kl", in);
+    }));
+    r.push_back(
+        one("outer" + text, {{{0}}, {{3}}}, [](const Tensors& in) { return outer(in[0], in[1]); }));
+  }
   r.push_back(of_x("roll_axis", [](const Tensor& x) { return roll(x, {1, -2}, {0, 1}); }));
   r.push_back(of_x("tril", [](const Tensor& x) { return tril(x * x, -1); }));
   r.push_back(of_x("triu", [](const Tensor& x) { return triu(x * x, -1); }));
