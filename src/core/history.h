@@ -32,6 +32,11 @@ class History {
     impl.stamp_.store(of.version(), std::memory_order_relaxed);
     impl.untracked_view_ = !recording() || of.impl_->untracked_view_;
   }
+  /// No view any more: a leaf has a history of its own, whatever is written into its old base.
+  static void make_root(const Tensor& t) noexcept {
+    t.impl_->base_ = {};
+    t.impl_->untracked_view_ = false;
+  }
   /// The storage's version when the view's node was last right.
   static std::uint32_t stamp(const Tensor& t) noexcept {
     return t.impl_->stamp_.load(std::memory_order_acquire);
