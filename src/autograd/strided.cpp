@@ -57,7 +57,7 @@ struct Flat {
 
   Tensor spread(const Tensor& g) const {
     if (base_is_all()) return reshape(g, {size});
-    const Tensor flat = zeros({size}, g.dtype());
+    Tensor flat = zeros({size}, g.dtype());
     copy_(seen(flat, base), g);
     return flat;
   }

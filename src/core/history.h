@@ -19,7 +19,8 @@ class History {
   /// A cheap first look: false means that no op on this tensor need be recorded.
   static bool maybe_tracked(const Tensor& t) noexcept {
     const TensorImpl& impl = *t.impl_;
-    return impl.node_ || (impl.base_ && impl.base_->node_);
+    // The base first: while it has a history, another thread may be renewing the view's.
+    return (impl.base_ && impl.base_->node_) || impl.node_;
   }
 
   // ---- Views: a write through one is a write into its base, so they share the base's history

@@ -104,6 +104,17 @@ TEST(Threads, AViewOfAWrittenBaseReadBySeveral) {
   }
 }
 
+TEST(Threads, AViewWithoutHistoryReadBySeveral) {
+  for (int round = 0; round < 20; ++round) {
+    const Tensor x = whole_numbers({3}, 5).requires_grad_();
+    const Tensor base = ones({6}, DType::Float64);
+    const Tensor view = narrow(base, 0, 1, 3);
+    multiply_(base, 3.0);
+    in_threads(4, [&](int) { sum(view * x).backward(); });
+    EXPECT_EQ(values(x.grad()), (std::vector<double>{12, 12, 12}));
+  }
+}
+
 TEST(Threads, RecordingIsSwitchedPerThread) {
   const Tensor x = leaf({1});
   const no_grad off;
