@@ -59,28 +59,29 @@ Engine::~Engine() {
 /// Where this walk keeps the gradients of a node; a new one takes its turn.
 Engine::Slot& Engine::slot_of(const Edge& to) {
   Node& node = *to;
-  Engine* holder = node.engine_.load(std::memory_order_acquire);
-  if (holder == this) return slots_[node.slot_];
-  if (holder != nullptr || !node.engine_.compare_exchange_strong(holder, this)) {
+  if (node.engine_.load(std::memory_order_acquire) == this) return slots_[node.slot_];
+  if (!shared_.empty()) {
+    // Another walk had it when this one met it first; it stays here even if that one is done.
     const auto found = shared_.find(&node);
     if (found != shared_.end()) return slots_[found->second];
   }
-  std::uint32_t index = 0;
   if (free_.empty()) {
-    index = static_cast<std::uint32_t>(slots_.size());
+    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
     slots_.emplace_back();
-  } else {
-    index = free_.back();
-    free_.pop_back();
   }
-  if (node.engine_.load(std::memory_order_relaxed) == this) {
+  const std::uint32_t index = free_.back();
+  Slot& slot = slots_[index];
+  if (node.results().size() != 1) slot.several.resize(node.results().size());
+  turns_.reserve(turns_.size() + 1);
+  // Taken only when nothing can fail any more: who holds a node must live to leave it.
+  Engine* nobody = nullptr;
+  if (node.engine_.compare_exchange_strong(nobody, this)) {
     node.slot_ = index;
   } else {
     shared_[&node] = index;
   }
-  Slot& slot = slots_[index];
+  free_.pop_back();
   slot.node = to.node;
-  if (node.results().size() != 1) slot.several.resize(node.results().size());
   turns_.push_back({node.number(), index});
   std::push_heap(turns_.begin(), turns_.end());
   return slot;

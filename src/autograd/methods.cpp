@@ -66,6 +66,7 @@ const Tensor& Tensor::requires_grad_(bool wanted) const {
         message(kWho, ": only floating tensors have gradients, not ", describe(*this)));
   }
   if (wanted || History::node(*this)) autograd::leaf_of(*this).wanted = wanted;
+  if (wanted) History::make_root(*this);
   return *this;
 }
 

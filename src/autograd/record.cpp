@@ -68,7 +68,7 @@ void refresh(const Tensor& view) {
     auto* node = Node::make<ViewOfBase>({1, {&result, 1}}, view.layout(), base.layout());
     node->edges()[0] = to;
     History::set_node(view, Ref<GraphNode>::adopt(node), 0);
-  } else {
+  } else if (History::node(view)) {
     History::set_node(view, {}, 0);
   }
   History::set_stamp(view, version);

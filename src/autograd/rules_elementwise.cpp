@@ -83,29 +83,44 @@ void pow(Backward& b) {
 
 namespace {
 
-/// The greater (or lesser) gets the gradient; equals share it, or a bound leaves it to x.
+/// The greater (or lesser) gets the gradient, equals share it.
 void extreme_of_two(Backward& b, const Tensor& loses_x, const Tensor& loses_y) {
   const Tensor& g = b.grad();
-  const bool bound = b.attrs().mode != 0;  // clip with one bound
-  if (bound) {
-    if (b.needs(0)) b.give(0, baregrad::where(loses_x, 0.0, g));
-    if (b.needs(1)) b.give(1, baregrad::where(loses_x, g, 0.0));
-    return;
-  }
   const Tensor shared = baregrad::where(b.input(0) == b.input(1), g * 0.5, g);
   if (b.needs(0)) b.give(0, baregrad::where(loses_x, 0.0, shared));
   if (b.needs(1)) b.give(1, baregrad::where(loses_y, 0.0, shared));
 }
 
+/// clip with one bound: x keeps the gradient on the bound itself; NaN gets none.
+bool is_bound(const Backward& b) { return b.attrs().mode != 0; }
+void bounded(Backward& b, const Tensor& inside, const Tensor& outside) {
+  if (b.needs(0)) b.give(0, baregrad::where(inside, b.grad(), 0.0));
+  if (b.needs(1)) b.give(1, baregrad::where(outside, b.grad(), 0.0));
+}
+
 }  // namespace
 
-void maximum(Backward& b) { extreme_of_two(b, b.input(0) < b.input(1), b.input(0) > b.input(1)); }
-void minimum(Backward& b) { extreme_of_two(b, b.input(0) > b.input(1), b.input(0) < b.input(1)); }
+void maximum(Backward& b) {
+  const Tensor x = b.input(0);
+  const Tensor y = b.input(1);
+  if (is_bound(b)) return bounded(b, x >= y, x < y);
+  extreme_of_two(b, x<y, x> y);
+}
+
+void minimum(Backward& b) {
+  const Tensor x = b.input(0);
+  const Tensor y = b.input(1);
+  if (is_bound(b)) return bounded(b, x <= y, x > y);
+  extreme_of_two(b, x > y, x < y);
+}
 
 void atan2(Backward& b) {
   const Tensor y = b.input(0);
   const Tensor x = b.input(1);
-  const Tensor over = b.grad() / (square(x) + square(y));
+  // At the origin the angle has no slope; it is taken as zero.
+  const Tensor radius = square(x) + square(y);
+  const Tensor origin = radius == 0;
+  const Tensor over = baregrad::where(origin, 0.0, b.grad() / baregrad::where(origin, 1.0, radius));
   if (b.needs(0)) b.give(0, over * x);
   if (b.needs(1)) b.give(1, negative(over * y));
 }

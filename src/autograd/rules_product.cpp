@@ -9,7 +9,10 @@ namespace {
 
 /// All rows of all matrices as one matrix.
 Tensor as_rows(const Tensor& t) {
-  return t.ndim() == 2 ? t : baregrad::reshape(t, {-1, t.shape().back()});
+  if (t.ndim() == 2) return t;
+  std::int64_t rows = 1;  // counted, since a -1 has no answer where rows are empty
+  for (int i = 0; i + 1 < t.ndim(); ++i) rows *= t.shape()[i];
+  return baregrad::reshape(t, {rows, t.shape().back()});
 }
 
 /// The product's gradient as matrices: vectors have their axis of size 1 back.

@@ -34,6 +34,14 @@ Axes axes_of(const Backward& b) {
   return axes;
 }
 
+/// Nothing came in, so nothing goes back; a rule would make NaN of it further up.
+bool gave_nothing(Backward& b) {
+  const Dims shape = b.shape(0);
+  if (std::find(shape.begin(), shape.end(), 0) == shape.end()) return false;
+  b.give(0, zeros(shape, b.grad().dtype()));
+  return true;
+}
+
 /// A 0-d tensor is a line of one element.
 Tensor as_line(const Tensor& t) { return t.ndim() == 0 ? baregrad::reshape(t, {1}) : t; }
 
@@ -63,6 +71,7 @@ Tensor reversed_sum(const Tensor& g, std::int64_t axis) {
 void sum(Backward& b) { b.give(0, broadcast_to(with_axes(b.grad(), b), b.shape(0))); }
 
 void mean(Backward& b) {
+  if (gave_nothing(b)) return;
   b.give(0, broadcast_to(with_axes(b.grad() * (1.0 / reduced_count(b)), b), b.shape(0)));
 }
 
@@ -71,10 +80,7 @@ void sum_squares(Backward& b) { b.give(0, with_axes(b.grad() * 2.0, b) * b.input
 void prod(Backward& b) {
   const Tensor x = b.input(0);
   const Tensor g = with_axes(b.grad(), b);
-  if (x.numel() == 0) {
-    b.give(0, zeros_like(x));
-    return;
-  }
+  if (gave_nothing(b)) return;
   if (!any(x == 0).item<bool>()) {
     b.give(0, g * with_axes(b.output(), b) / x);
     return;
@@ -121,6 +127,7 @@ void var(Backward& b) {
 
 // Where nothing varies, the gradient is taken as zero.
 void std(Backward& b) {
+  if (gave_nothing(b)) return;
   const Tensor x = b.input(0);
   const double divisor = reduced_count(b) - b.attrs().params[0];
   const Tensor y = with_axes(b.output(), b);
@@ -193,11 +200,8 @@ void log_softmax(Backward& b) {
   b.give(0, baregrad::reshape(g - exp(y) * total, b.shape(0)));
 }
 
-// The result keeps its axes. An infinite one has no slope to share out.
-void logsumexp(Backward& b) {
-  const Tensor y = b.output();
-  const Tensor shift = baregrad::where(isinf(y), 0.0, y);
-  b.give(0, b.grad() * exp(b.input(0) - shift));
-}
+// The result keeps its axes. Where it is infinite there is no slope to share out: NaN, as in
+// PyTorch.
+void logsumexp(Backward& b) { b.give(0, b.grad() * exp(b.input(0) - b.output())); }
 
 }  // namespace baregrad::autograd::rules

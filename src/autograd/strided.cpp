@@ -39,11 +39,6 @@ struct Flat {
 
   Flat(const Layout& view_layout, const Layout& base_layout)
       : view(view_layout), base(base_layout) {
-    if (base.may_self_overlap()) {
-      throw GradError(message("gradient through a view: its base of shape ", to_string(base.shape),
-                              " with strides ", to_string(base.strides),
-                              " holds some element more than once"));
-    }
     const Span a = span_of(base);
     const Span b = view.numel() == 0 ? a : span_of(view);
     const std::int64_t low = std::min(a.low, b.low);
@@ -51,11 +46,18 @@ struct Flat {
     base.offset -= low;
     view.offset = view.numel() == 0 ? 0 : view.offset - low;
   }
+  /// What is written into such a base cannot be told apart afterwards.
+  void require_distinct_base() const {
+    if (!base.may_self_overlap()) return;
+    throw GradError(message("gradient through a view: its base of shape ", to_string(base.shape),
+                            " with strides ", to_string(base.strides),
+                            " holds some element more than once"));
+  }
   bool base_is_all() const { return base.is_contiguous() && base.numel() == size; }
 
   Tensor spread(const Tensor& g) const {
     if (base_is_all()) return reshape(g, {size});
-    const Tensor flat = zeros({size}, g.dtype());
+    Tensor flat = zeros({size}, g.dtype());
     copy_(seen(flat, base), g);
     return flat;
   }
@@ -79,18 +81,27 @@ Tensor embedded(const Tensor& g, const Layout& view, const Layout& base) {
       out = scatter_add(out, 0, reshape(positions, {-1}), reshape(g, {-1}));
     }
   }
+  if (flat.base.may_self_overlap()) {
+    // Elements of the base that are one in memory share what came for it.
+    const Tensor places = reshape(seen(arange(flat.size), flat.base), {-1});
+    const Tensor count =
+        scatter_add(zeros({flat.size}, g.dtype()), 0, places, ones({places.numel()}, g.dtype()));
+    return seen(out / maximum(count, 1), flat.base);
+  }
   return flat.gathered(out);
 }
 
 Tensor region(const Tensor& g, const Layout& view, const Layout& base) {
   if (base.numel() == 0 || view.numel() == 0) return zeros(view.shape, g.dtype());
   const Flat flat(view, base);
+  flat.require_distinct_base();
   return seen(flat.spread(contiguous(g)), flat.view);
 }
 
 Tensor without_region(const Tensor& g, const Layout& view, const Layout& base) {
   if (base.numel() == 0 || view.numel() == 0) return g;
   const Flat flat(view, base);
+  flat.require_distinct_base();
   const Tensor copy = clone(flat.spread(contiguous(g)));
   fill_(seen(copy, flat.view), 0);
   return flat.gathered(copy);

@@ -19,7 +19,8 @@ class History {
   /// A cheap first look: false means that no op on this tensor need be recorded.
   static bool maybe_tracked(const Tensor& t) noexcept {
     const TensorImpl& impl = *t.impl_;
-    return impl.node_ || (impl.base_ && impl.base_->node_);
+    // The base first: while it has a history, another thread may be renewing the view's.
+    return (impl.base_ && impl.base_->node_) || impl.node_;
   }
 
   // ---- Views: a write through one is a write into its base, so they share the base's history
@@ -31,6 +32,11 @@ class History {
     impl.base_ = of.impl_->base_ ? of.impl_->base_ : of.impl_;
     impl.stamp_.store(of.version(), std::memory_order_relaxed);
     impl.untracked_view_ = !recording() || of.impl_->untracked_view_;
+  }
+  /// No view any more: a leaf has a history of its own, whatever is written into its old base.
+  static void make_root(const Tensor& t) noexcept {
+    t.impl_->base_ = {};
+    t.impl_->untracked_view_ = false;
   }
   /// The storage's version when the view's node was last right.
   static std::uint32_t stamp(const Tensor& t) noexcept {

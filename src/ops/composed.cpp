@@ -33,6 +33,11 @@ std::int64_t product(const Dims& shape, int begin, int end) {
   return n;
 }
 
+/// A result without elements that still has x's history.
+Tensor nothing_of(const Tensor& x, const Dims& shape) {
+  return clone(reshape(narrow(reshape(x, {x.numel()}), 0, 0, 0), shape));
+}
+
 void check_mask(const Tensor& x, const Tensor& mask, const char* who) {
   require_defined(x, "x", who);
   require_defined(mask, "the mask", who);
@@ -75,7 +80,7 @@ Tensor repeat(const Tensor& x, std::int64_t repeats, std::optional<std::int64_t>
   if (repeats < 0) throw ValueError(message("repeat: negative count ", repeats));
   Dims shape = x.shape();
   shape[a] = checked_mul(shape[a], repeats, "repeat");
-  if (checked_numel(shape, x.dtype(), "repeat") == 0) return empty(shape, x.dtype());
+  if (checked_numel(shape, x.dtype(), "repeat") == 0) return nothing_of(x, shape);
   if (repeats == 1) return clone(x);
   const std::int64_t outer = product(x.shape(), 0, a + 1);
   const std::int64_t inner = product(x.shape(), a + 1, x.ndim());
@@ -128,7 +133,7 @@ Tensor tile(const Tensor& x, const Dims& repetitions) {
     if (times[i] < 0) throw ValueError(message("tile: negative repetition ", times[i]));
     result[i] = checked_mul(shape[i], times[i], "tile");
   }
-  if (checked_numel(result, x.dtype(), "tile") == 0) return empty(result, x.dtype());
+  if (checked_numel(result, x.dtype(), "tile") == 0) return nothing_of(x, result);
   if (result == shape) return clone(reshape(x, shape));
   // The last axis first: what is copied grows at every step, so all steps together write at most
   // twice what the last one does, in ever longer runs.

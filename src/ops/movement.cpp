@@ -47,7 +47,7 @@ Tensor pad_from_itself(const Tensor& x, const Dims& before, const Dims& shape, P
           message("pad: axis ", i, " of ", describe(x), " is empty; only a constant can pad it"));
     }
   }
-  if (checked_numel(shape, x.dtype(), "pad") == 0) return empty(shape, x.dtype());
+  if (checked_numel(shape, x.dtype(), "pad") == 0) return clone(reshape(x, shape));
   Tensor out = x;
   for (int i = x.ndim() - 1; i >= 0; --i) {
     const std::int64_t n = x.shape()[i];

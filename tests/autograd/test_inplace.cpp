@@ -152,6 +152,29 @@ TEST(InPlace, FillForgets) {
   EXPECT_EQ(values(x.grad()), (std::vector<double>{1, 1}));
 }
 
+/// Parameters are often made as views: reshaped, or parts of one buffer.
+TEST(InPlace, ALeafThatIsAViewStaysOne) {
+  const Tensor buffer = Tensor::of<double>({1, 2, 3, 4});
+  const Tensor w = reshape(narrow(buffer, 0, 0, 2), {2, 1}).requires_grad_();
+  for (int step = 0; step < 3; ++step) {
+    w.zero_grad();
+    sum(w * w).backward();
+    EXPECT_EQ(values(w.grad()), (std::vector<double>{2.0 + 2 * step, 4.0 + 2 * step}));
+    const no_grad off;
+    if (step == 0) {
+      add_(w, 1.0);
+    } else {
+      add_(buffer, 1.0);
+    }
+  }
+  EXPECT_TRUE(w.is_leaf());
+  EXPECT_TRUE(w.requires_grad());
+  EXPECT_THROW(add_(w, 1.0), GradError);
+  EXPECT_THROW(add_(narrow(w, 0, 0, 1), 1.0), GradError);
+  w.requires_grad_(false);
+  EXPECT_NO_THROW(add_(w, 1.0));
+}
+
 TEST(InPlace, NoCycleKeepsNodesAlive) {
   const std::int64_t before = autograd::live_nodes();
   {

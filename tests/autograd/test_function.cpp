@@ -1,0 +1,234 @@
+// Functions with a gradient of their own.
+#include "baregrad/error.h"
+#include "tests/autograd/support.h"
+
+namespace baregrad {
+namespace {
+
+using autograd::Context;
+
+struct Cube : autograd::Function<Cube> {
+  static constexpr const char* kName = "cube";
+  static Tensor forward(Context& context, const Tensor& x) {
+    context.save_for_backward({x});
+    return x * x * x;
+  }
+  static Tensors backward(Context& context, const Tensors& g) {
+    return {g[0] * (3.0 * square(context.saved()[0]))};
+  }
+};
+
+/// Keeps its result instead of its argument.
+struct Exp : autograd::Function<Exp> {
+  static constexpr const char* kName = "my_exp";
+  static Tensor forward(Context& context, const Tensor& x) {
+    const Tensor y = exp(x);
+    context.save_for_backward({y});
+    return y;
+  }
+  static Tensors backward(Context& context, const Tensors& g) {
+    return {g[0] * context.saved()[0]};
+  }
+};
+
+/// Arguments of other types, two results, nothing needed for the undefined one.
+struct ScaledPair : autograd::Function<ScaledPair> {
+  static constexpr const char* kName = "scaled_pair";
+  static Tensors forward(Context& context, const Tensor& x, double by, const Tensor& y) {
+    context.data["by"] = by;
+    context.save_for_backward({x, y});
+    return {x * y * by, x + y};
+  }
+  static Tensors backward(Context& context, const Tensors& g) {
+    const auto by = std::any_cast<double>(context.data.at("by"));
+    const Tensors saved = context.saved();
+    Tensors out(2);
+    if (context.needs_grad(0)) out[0] = g[0] * saved[1] * by + g[1];
+    if (context.needs_grad(1)) out[1] = g[0] * saved[0] * by + g[1];
+    return out;
+  }
+};
+
+TEST(Function, ForwardAndBackward) {
+  const Tensor x = leaf({1, -2, 3});
+  const Tensor y = Cube::apply(x);
+  EXPECT_EQ(values(y), (std::vector<double>{1, -8, 27}));
+  EXPECT_STREQ(y.grad_fn(), "cube");
+  sum(y).backward();
+  EXPECT_EQ(values(x.grad()), (std::vector<double>{3, 12, 27}));
+}
+
+TEST(Function, GradientsHoldInBothOrders) {
+  Spread spread(2);
+  const Tensors x = {spread.draw({2, 3}).requires_grad_()};
+  const Tensors two = {spread.draw({2, 3}).requires_grad_(), spread.draw({2, 3}).requires_grad_()};
+  const auto cube = [](const Tensors& in) { return Tensors{Cube::apply(in[0])}; };
+  const auto own_exp = [](const Tensors& in) { return Tensors{Exp::apply(in[0])}; };
+  const auto pair = [](const Tensors& in) { return ScaledPair::apply(in[0], 2.5, in[1]); };
+  const auto nested = [](const Tensors& in) { return Tensors{Cube::apply(Exp::apply(in[0]))}; };
+  EXPECT_EQ(autograd::gradcheck(cube, x), "");
+  EXPECT_EQ(autograd::gradgradcheck(cube, x), "");
+  EXPECT_EQ(autograd::gradcheck(own_exp, x), "");
+  EXPECT_EQ(autograd::gradgradcheck(own_exp, x), "");
+  EXPECT_EQ(autograd::gradcheck(pair, two), "");
+  EXPECT_EQ(autograd::gradgradcheck(pair, two), "");
+  EXPECT_EQ(autograd::gradcheck(nested, x), "");
+  EXPECT_EQ(autograd::gradgradcheck(nested, x), "");
+}
+
+TEST(Function, ThirdDerivative) {
+  const Tensor x = leaf({2});
+  Tensor g = Cube::apply(x);
+  for (int i = 0; i < 3; ++i) g = autograd::grad({sum(g)}, {x}, {}, {.create_graph = true})[0];
+  EXPECT_EQ(values(g), (std::vector<double>{6}));
+  Tensor e = Exp::apply(leaf({0}));
+  const Tensor at = leaf({0});
+  e = Exp::apply(at);
+  for (int i = 0; i < 3; ++i) e = autograd::grad({sum(e)}, {at}, {}, {.create_graph = true})[0];
+  EXPECT_EQ(values(e), (std::vector<double>{1}));
+}
+
+TEST(Function, OneOfSeveralResultsIsUsed) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = leaf({3, 4});
+  sum(ScaledPair::apply(x, 10.0, y)[1]).backward();
+  EXPECT_EQ(values(x.grad()), (std::vector<double>{1, 1}));
+  x.zero_grad();
+  const Tensors both = ScaledPair::apply(x, 10.0, y.detach());
+  EXPECT_TRUE(both[0].requires_grad());
+  sum(both[0] + both[1] * 100.0).backward();
+  EXPECT_EQ(values(x.grad()), (std::vector<double>{130, 140}));
+}
+
+TEST(Function, WithoutAnythingToRecord) {
+  EXPECT_FALSE(Cube::apply(Tensor::of<double>({2})).requires_grad());
+  const Tensor x = leaf({2});
+  const no_grad off;
+  EXPECT_FALSE(Cube::apply(x).requires_grad());
+}
+
+TEST(Function, ASavedArgumentOverwrittenIsNoticed) {
+  const Tensor x = leaf({1, 2});
+  const Tensor h = x * 2.0;
+  const Tensor y = sum(Cube::apply(h));
+  add_(h, 1.0);
+  try {
+    y.backward();
+    FAIL() << "no error";
+  } catch (const GradError& e) {
+    EXPECT_NE(std::string(e.what()).find("cube"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Function, ASavedResultOverwrittenIsNoticed) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = Exp::apply(x);
+  const Tensor z = sum(y);
+  multiply_(y, 2.0);
+  EXPECT_THROW(z.backward(), GradError);
+  EXPECT_THROW(sum(y).backward(), GradError);
+}
+
+/// Written after: what follows the write sees it, what is saved does not need it.
+TEST(Function, AResultMayBeWrittenInto) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = Cube::apply(x);
+  multiply_(y, 10.0);
+  sum(y).backward();
+  EXPECT_EQ(values(x.grad()), (std::vector<double>{30, 120}));
+}
+
+struct Ranked : autograd::Function<Ranked> {
+  static constexpr const char* kName = "ranked";
+  static Tensors forward(Context& context, const Tensor& x) {
+    const Tensor order = argsort(x);
+    const Tensor rank = astype(argsort(order), DType::Float64);
+    context.mark_non_differentiable({rank});
+    return {x * 2.0, rank, order};
+  }
+  static Tensors backward(Context&, const Tensors& g) { return {g[0] * 2.0}; }
+};
+
+TEST(Function, ResultsWithoutAGradient) {
+  const Tensor x = leaf({3, 1, 2});
+  const Tensors out = Ranked::apply(x);
+  EXPECT_TRUE(out[0].requires_grad());
+  EXPECT_FALSE(out[1].requires_grad());
+  EXPECT_FALSE(out[2].requires_grad());
+  sum(out[0] * out[1]).backward();
+  EXPECT_EQ(values(x.grad()), (std::vector<double>{4, 0, 2}));
+}
+
+struct TooMany : autograd::Function<TooMany> {
+  static constexpr const char* kName = "too_many";
+  static Tensor forward(Context&, const Tensor& x) { return x * 2.0; }
+  static Tensors backward(Context&, const Tensors& g) { return {g[0], g[0]}; }
+};
+struct WrongShape : autograd::Function<WrongShape> {
+  static constexpr const char* kName = "wrong_shape";
+  static Tensor forward(Context&, const Tensor& x) { return x * 2.0; }
+  static Tensors backward(Context&, const Tensors&) { return {zeros({7}, DType::Float64)}; }
+};
+struct Nothing : autograd::Function<Nothing> {
+  static constexpr const char* kName = "nothing";
+  static Tensor forward(Context&, const Tensor&) { return {}; }
+  static Tensors backward(Context&, const Tensors& g) { return g; }
+};
+
+template <class F>
+void expect_named_error(const F& fn, const char* name) {
+  try {
+    fn();
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(std::string(e.what()).rfind(name, 0), 0U) << e.what();
+  }
+}
+
+TEST(Function, WrongGradientsAreRefused) {
+  const Tensor x = leaf({1, 2});
+  expect_named_error([&] { sum(TooMany::apply(x)).backward(); }, "too_many: ");
+  expect_named_error([&] { sum(WrongShape::apply(x)).backward(); }, "wrong_shape: ");
+  expect_named_error([&] { Nothing::apply(x); }, "nothing: ");
+  EXPECT_FALSE(x.grad().defined());
+}
+
+struct Identity : autograd::Function<Identity> {
+  static constexpr const char* kName = "identity";
+  static Tensor forward(Context&, const Tensor& x) { return x; }
+  static Tensors backward(Context&, const Tensors& g) { return {g[0] * -1.0}; }
+};
+
+/// What forward hands through is a new handle: the argument's own history stays.
+TEST(Function, AnArgumentHandedThrough) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = Identity::apply(x);
+  EXPECT_TRUE(x.is_leaf());
+  sum(y).backward();
+  EXPECT_EQ(values(x.grad()), (std::vector<double>{-1, -1}));
+}
+
+TEST(Function, BackwardTwiceNeedsRetainGraph) {
+  const Tensor x = leaf({2});
+  const Tensor y = Cube::apply(x);
+  y.backward({}, true);
+  y.backward();
+  EXPECT_EQ(values(x.grad()), (std::vector<double>{24}));
+  EXPECT_THROW(y.backward(), GradError);
+}
+
+TEST(Function, NothingIsKeptAlive) {
+  const std::int64_t nodes = autograd::live_nodes();
+  const std::size_t bytes = current_allocator().stats().live_bytes;
+  {
+    const Tensor x = leaf({1, 2, 3});
+    const Tensor y = Exp::apply(Cube::apply(x));
+    const Tensor g = autograd::grad({sum(y)}, {x}, {}, {.create_graph = true})[0];
+    EXPECT_GT(autograd::live_nodes(), nodes);
+  }
+  EXPECT_EQ(autograd::live_nodes(), nodes);
+  EXPECT_EQ(current_allocator().stats().live_bytes, bytes);
+}
+
+}  // namespace
+}  // namespace baregrad
