@@ -136,7 +136,7 @@ Tensor Tensor::allocate(const Dims& shape, DType dtype, const char* who) {
         message(who, ": no memory for ", name(dtype), to_string(shape), ": ", e.what()),
         e.requested_bytes(), e.live_bytes());
   }
-  return make(std::move(storage), dtype, Layout::contiguous(shape));
+  return make(std::move(storage), dtype, shape, numel);
 }
 
 Tensor Tensor::from_blob(void* data, const Dims& shape, DType dtype,
