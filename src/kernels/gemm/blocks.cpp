@@ -67,11 +67,14 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
 SkinnyBlocks skinny_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n,
                            std::int64_t k) {
   const CacheSizes& cache = cache_sizes();
-  // C stays in half of L1. A single row out of memory takes few rows of B at a time and long pieces
-  // of them: the prefetchers follow some ten streams, not sixty.
+  // C stays in half of L1.
   const std::int64_t cols = room(cache.l1 / 2, kernels) / m / 128 * 128;
-  const bool from_memory = m == 1 && k * n > room(cache.l3, kernels);
-  return {std::max<std::int64_t>(cols, 256), from_memory ? 8 : 64};
+  // Out of memory few rows of B are taken at a time, and long pieces of them: the prefetchers
+  // follow some ten streams, not sixty. So they are for a single row out of L3, but where a piece
+  // has the 512 bytes of AVX-512.
+  const bool long_pieces = kernels.lanes * kernels.item == 64;
+  const std::size_t near = m == 1 && !long_pieces ? cache.l2 : cache.l3 / 4;
+  return {std::max<std::int64_t>(cols, 256), k * n > room(near, kernels) ? 8 : 64};
 }
 
 DotBlocks dot_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t k) {
