@@ -67,7 +67,6 @@ void matmul(const ProductCall& call) {
   const bool row = a.ndim == 1;     // a vector on the left is a row,
   const bool column = b.ndim == 1;  // one on the right a column
   const std::int64_t n = column ? 1 : b.shape[b.ndim - 1];
-  // All at once: clearing it first shows in a product of ten by ten.
   GemmCall gemm{
       .dtype = out.dtype,
       .m = row ? 1 : a.shape[a.ndim - 2],
