@@ -66,17 +66,19 @@ void matmul(const ProductCall& call) {
   const View& out = call.out;
   const bool row = a.ndim == 1;     // a vector on the left is a row,
   const bool column = b.ndim == 1;  // one on the right a column
-  GemmCall gemm;
-  gemm.dtype = out.dtype;
-  gemm.k = a.shape[a.ndim - 1];
-  gemm.m = row ? 1 : a.shape[a.ndim - 2];
-  gemm.n = column ? 1 : b.shape[b.ndim - 1];
-  gemm.a = {a.data, row ? 0 : a.strides[a.ndim - 2], a.strides[a.ndim - 1]};
-  gemm.b = {b.data, b.strides[column ? 0 : b.ndim - 2], column ? 0 : b.strides[b.ndim - 1]};
-  gemm.c = out.data;
-  gemm.c_col_stride = column ? 1 : out.strides[out.ndim - 1];
-  gemm.c_row_stride = row ? gemm.n : out.strides[out.ndim - (column ? 1 : 2)];
-  gemm.accumulate = call.accumulate;
+  const std::int64_t n = column ? 1 : b.shape[b.ndim - 1];
+  GemmCall gemm{
+      .dtype = out.dtype,
+      .m = row ? 1 : a.shape[a.ndim - 2],
+      .n = n,
+      .k = a.shape[a.ndim - 1],
+      .a = {a.data, row ? 0 : a.strides[a.ndim - 2], a.strides[a.ndim - 1]},
+      .b = {b.data, b.strides[column ? 0 : b.ndim - 2], column ? 0 : b.strides[b.ndim - 1]},
+      .c = out.data,
+      .c_row_stride = row ? n : out.strides[out.ndim - (column ? 1 : 2)],
+      .c_col_stride = column ? 1 : out.strides[out.ndim - 1],
+      .accumulate = call.accumulate,
+      .epilogue = {}};
 
   const int leading = out.ndim - (row ? 0 : 1) - (column ? 0 : 1);
   if (leading == 0) return kernels::gemm(gemm);

@@ -226,7 +226,30 @@ class ProductInputs {
   std::array<View, kernels::kMaxInputs> views_;
 };
 
+/// Two matrices of one dtype, the everyday product: nothing to convert or to broadcast. A product
+/// of ten by ten takes less time than finding that out the general way.
+bool are_plain_matrices(const OpCall& call) {
+  if (call.op != OpId::matmul) return false;
+  const Tensor& a = *call.inputs[0];
+  const Tensor& b = *call.inputs[1];
+  // Aligned for every dtype, found without the division that an item size costs.
+  const auto places = reinterpret_cast<std::uintptr_t>(a.data_ptr()) |
+                      reinterpret_cast<std::uintptr_t>(b.data_ptr());
+  return a.ndim() == 2 && b.ndim() == 2 && a.dtype() == b.dtype() && a.shape()[1] == b.shape()[0] &&
+         places % 8 == 0;
+}
+
+Tensor run_plain_product(const OpCall& call) {
+  const Tensor& a = *call.inputs[0];
+  const Tensor& b = *call.inputs[1];
+  Tensor out = Tensor::allocate({a.shape()[0], b.shape()[1]}, a.dtype(), call.name());
+  const std::array<View, 2> in{view_of(a), view_of(b)};
+  if (out.numel() != 0) kernels::product({.op = call.op, .in = in, .out = view_of(out)});
+  return out;
+}
+
 Tensor run_product(const OpCall& call) {
+  if (are_plain_matrices(call)) return run_plain_product(call);
   const DType dtype = infer_elementwise_types(call).compute;
   Tensor out = Tensor::allocate(infer_product(call), dtype, call.name());
   if (out.numel() != 0) ProductInputs(call, dtype).run(call, out);

@@ -136,10 +136,11 @@ struct BatchOffsets {
   }
 };
 
-/// Calls body(offsets) at positions begin..end of the batch, the last axis fastest.
+/// Calls body(offsets, length) for positions begin..end of the batch, the last axis fastest: the
+/// first of a run along that axis, and how many it has.
 template <class Body>
-void for_each_position(std::span<const GemmBatchAxis> batch, std::int64_t begin, std::int64_t end,
-                       const Body& body) {
+void for_each_run(std::span<const GemmBatchAxis> batch, std::int64_t begin, std::int64_t end,
+                  const Body& body) {
   constexpr std::size_t kAxes = 64;
   std::array<std::int64_t, kAxes> index{};
   BatchOffsets offsets;
@@ -149,9 +150,14 @@ void for_each_position(std::span<const GemmBatchAxis> batch, std::int64_t begin,
     rest /= batch[x].size;
     offsets.add(batch[x], index[x]);
   }
-  for (std::int64_t at = begin; at < end; ++at) {
-    body(offsets);
-    for (std::size_t x = batch.size(); x-- > 0;) {
+  const std::size_t last = batch.size() - 1;
+  for (std::int64_t at = begin; at < end;) {
+    const std::int64_t length = std::min(end - at, batch[last].size - index[last]);
+    body(offsets, length);
+    at += length;
+    offsets.add(batch[last], -index[last]);
+    index[last] = 0;
+    for (std::size_t x = last; x-- > 0;) {
       offsets.add(batch[x], 1);
       if (++index[x] < batch[x].size) break;
       offsets.add(batch[x], -batch[x].size);
@@ -171,6 +177,7 @@ void gemm(const GemmCall& call) {
 }
 
 void gemm_batched(const GemmCall& call, std::span<const GemmBatchAxis> batch) {
+  if (batch.empty()) return gemm(call);
   std::int64_t count = 1;
   for (const GemmBatchAxis& axis : batch) count *= axis.size;
   if (call.m == 0 || call.n == 0 || count == 0) return;
@@ -182,19 +189,28 @@ void gemm_batched(const GemmCall& call, std::span<const GemmBatchAxis> batch) {
       each >= 4 * kTask ? count : std::max<std::int64_t>(1, kTask / (each + 256));
   const bool plain = is_plain_and_small(call, kernels);
   const GemmPlan shared = plain || kernels.mr == 0 ? GemmPlan{} : make_plan(call, kernels);
+  const GemmBatchAxis& last = batch.back();
   parallel::parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
     GemmCall one = call;
     GemmPlan plan = shared;
-    for_each_position(batch, begin, end, [&](const BatchOffsets& offsets) {
-      offsets.apply(call, one);
-      if (plain) return run_rows(one, kernels, true);
-      if (kernels.mr == 0) return reference_gemm(one);
-      plan.call.a.data = shared.transposed ? one.b.data : one.a.data;
-      plan.call.b.data = shared.transposed ? one.a.data : one.b.data;
-      plan.call.c = one.c;
-      plan.call.epilogue.bias = one.epilogue.bias;
-      plan.call.epilogue.residual = one.epilogue.residual;
-      run(plan);
+    for_each_run(batch, begin, end, [&](BatchOffsets offsets, std::int64_t length) {
+      if (plain) {
+        offsets.apply(call, one);
+        return run_rows(one, kernels, true, {length, last.a_stride, last.b_stride, last.c_stride});
+      }
+      for (; length > 0; --length, offsets.add(last, 1)) {
+        offsets.apply(call, one);
+        if (kernels.mr == 0) {
+          reference_gemm(one);
+          continue;
+        }
+        plan.call.a.data = shared.transposed ? one.b.data : one.a.data;
+        plan.call.b.data = shared.transposed ? one.a.data : one.b.data;
+        plan.call.c = one.c;
+        plan.call.epilogue.bias = one.epilogue.bias;
+        plan.call.epilogue.residual = one.epilogue.residual;
+        run(plan);
+      }
     });
   });
 }

@@ -31,7 +31,7 @@ struct EvenParts {
   std::int64_t larger;
 
   EvenParts(std::int64_t size, std::int64_t most)
-      : count((size + most - 1) / most), least(size / count), larger(size % count) {}
+      : count((size + most - 1) / most), least(size / count), larger(size - least * count) {}
   std::int64_t begin(std::int64_t part) const { return part * least + std::min(part, larger); }
   std::int64_t size(std::int64_t part) const { return least + (part < larger ? 1 : 0); }
 };
@@ -344,7 +344,8 @@ void run_dot(const GemmPlan& plan) {
   }
 }
 
-void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k) {
+void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k,
+              const GemmRun& products) {
   GemmTile t;
   t.a = call.a.data;
   t.a_stride = a_along_k ? call.a.row_stride : call.a.col_stride;
@@ -357,13 +358,18 @@ void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k) 
   t.add = call.accumulate;
   t.b_packed = false;
   const GemmTileFn* fns = a_along_k ? kernels.k_contiguous : kernels.row_contiguous;
-  if (call.m <= kernels.mr) return fns[call.m](t);
+  if (call.m <= kernels.mr && products.count == 1) return fns[call.m](t);
   const EvenParts tiles(call.m, kernels.mr);
-  for (std::int64_t tile = 0; tile < tiles.count; ++tile) {
-    const std::int64_t i = tiles.begin(tile);
-    t.a = at(call.a.data, i * call.a.row_stride, kernels.item);
-    t.c = at(call.c, i * call.c_row_stride, kernels.item);
-    fns[tiles.size(tile)](t);
+  for (std::int64_t product = 0; product < products.count; ++product) {
+    t.b = at(call.b.data, product * products.b_step, kernels.item);
+    const char* a = at(call.a.data, product * products.a_step, kernels.item);
+    char* c = at(call.c, product * products.c_step, kernels.item);
+    for (std::int64_t tile = 0; tile < tiles.count; ++tile) {
+      const std::int64_t i = tiles.begin(tile);
+      t.a = at(static_cast<const void*>(a), i * call.a.row_stride, kernels.item);
+      t.c = at(static_cast<void*>(c), i * call.c_row_stride, kernels.item);
+      fns[tiles.size(tile)](t);
+    }
   }
 }
 

@@ -25,9 +25,17 @@ struct GemmPlan {
 
 /// Whole products, small or large, on this thread and others.
 void run_nest(const GemmPlan& plan);
-/// A product that packs and finishes nothing: row of tiles by row of tiles, on this thread, without
+/// Several products one after the other, and how far apart their operands are.
+struct GemmRun {
+  std::int64_t count = 1;
+  std::int64_t a_step = 0;
+  std::int64_t b_step = 0;
+  std::int64_t c_step = 0;
+};
+/// Products that pack and finish nothing: row of tiles by row of tiles, on this thread, without
 /// scratch. k > 0.
-void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k);
+void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k,
+              const GemmRun& products = {});
 /// One row of tiles that packs and finishes nothing: B is read along its rows, a few at a time.
 void run_skinny(const GemmPlan& plan);
 /// A plan with `dot`.

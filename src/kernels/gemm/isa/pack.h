@@ -79,11 +79,28 @@ BG_INLINE void transpose(const T* from, std::int64_t stride, std::int64_t outer,
   }
 }
 
+/// Rows as long as a panel of B is wide: whole vectors, without the checks of a loop over a row.
+template <class T>
+BG_INLINE void copy_panel(const GemmPack& p) {
+  using V = Ring<T>;
+  const auto* from = static_cast<const T*>(p.from);
+  auto* to = static_cast<T*>(p.to);
+  for (std::int64_t o = 0; o < p.outer; ++o, from += p.outer_stride, to += p.to_outer) {
+    const V first = V::load(from);
+    const V second = V::load(from + V::kLanes);
+    first.store(to);
+    second.store(to + V::kLanes);
+  }
+}
+
 template <class S, class T>
 void pack(const GemmPack& p) {
   const auto* from = static_cast<const Stored<S>*>(p.from);
   auto* to = static_cast<T*>(p.to);
   constexpr bool kPlain = std::is_same_v<Stored<S>, T>;
+  if constexpr (kPlain) {
+    if (p.inner_stride == 1 && p.inner == 2 * Ring<T>::kLanes) return copy_panel<T>(p);
+  }
   if (p.inner_stride == 1) {
     for (std::int64_t o = 0; o < p.outer; ++o) {
       convert_run<S, T>(from + o * p.outer_stride, to + o * p.to_outer, p.inner);
