@@ -67,7 +67,7 @@ TEST(Summary, FunctionsAndCheckpointsSayWhatTheyKeep) {
   EXPECT_TRUE(has(summary(y), "checkpoint  [256]  float32  1.0 KiB")) << summary(y);
 }
 
-TEST(Summary, RowsLeftOutAreStillCounted) {
+TEST(Summary, RowsLeftOutOfAMillionNodesAreStillCounted) {
   const Tensor x = ones({2}).requires_grad_();
   Tensor h = x;
   for (int i = 0; i < 1'000'000; ++i) h = negative(h);
