@@ -244,6 +244,7 @@ Tensor run_plain_product(const OpCall& call) {
   const Tensor& b = *call.inputs[1];
   Tensor out = Tensor::allocate({a.shape()[0], b.shape()[1]}, a.dtype(), call.name());
   const std::array<View, 2> in{view_of(a), view_of(b)};
+  const watch::KernelScope scope(call.op);
   if (out.numel() != 0) kernels::product({.op = call.op, .in = in, .out = view_of(out)});
   return out;
 }
