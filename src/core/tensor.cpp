@@ -89,6 +89,7 @@ TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype, const Dims& shape,
 }
 
 void TensorImpl::destroy(TensorImpl* impl) noexcept {
+  if (impl->owns_leaf_) impl->node_->abandon();
   impl->~TensorImpl();
   Recycler<TensorImpl>::give(impl);
 }
