@@ -24,6 +24,10 @@ class BAREGRAD_API GraphNode {
 
  private:
   friend class Ref<GraphNode>;
+  friend class TensorImpl;
+  friend class History;
+  /// The tensor whose leaf it is has gone, or has another history now.
+  virtual void abandon() noexcept;
   static void destroy(GraphNode* node) noexcept;
   /// Ends the node's life and gives its memory back.
   virtual void dispose() noexcept = 0;

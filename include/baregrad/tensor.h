@@ -57,6 +57,7 @@ class BAREGRAD_API TensorImpl {
   // Of a view: the storage's version when node_ was last right.
   std::atomic<std::uint32_t> stamp_{0};
   bool untracked_view_ = false;  // made while recording was off
+  bool owns_leaf_ = false;       // node_ is the leaf that keeps its gradient
   Layout layout_;
 };
 

@@ -107,17 +107,27 @@ Leaf::Leaf() noexcept { nodes_alive.fetch_sub(1, std::memory_order_relaxed); }
 Leaf::~Leaf() { nodes_alive.fetch_add(1, std::memory_order_relaxed); }
 
 void Leaf::accumulate(Tensor gradient, bool recorded) {
+  Tensor old;  // let go of after the lock: a graph may hang on it
   const std::lock_guard lock(lock_of(*this));
+  if (abandoned_) return;
   if (!grad_.defined()) {
     // Taken over where nobody else sees it, else the user's `+=` on it would be seen elsewhere.
     const bool own =
         History::is_sole_owner(gradient) && gradient.is_contiguous() && gradient.is_aligned();
     grad_ = recorded || own ? std::move(gradient) : clone(gradient);
   } else if (recorded || History::node(grad_)) {
-    grad_ = add(grad_, gradient);
+    old = grad_;
+    grad_ = add(old, gradient);
   } else {
     add_(grad_, gradient);
   }
+}
+
+void Leaf::abandon() noexcept {
+  Tensor last;
+  const std::lock_guard lock(lock_of(*this));
+  abandoned_ = true;
+  std::swap(last, grad_);
 }
 
 Tensor Leaf::grad() const {

@@ -156,8 +156,10 @@ class Leaf final : public Node {
 
  private:
   ~Leaf() override;
+  void abandon() noexcept override;
 
   Tensor grad_;
+  bool abandoned_ = false;  // nobody can ask for the gradient any more
 };
 
 /// The label of this thread's innermost Label scope; null without.

@@ -209,7 +209,7 @@ Edge edge_of(const Tensor& t) {
 Leaf& leaf_of(const Tensor& t) {
   if (!History::node(t)) {
     const Tensor* result = &t;
-    History::set_node(t, Ref<GraphNode>::adopt(Node::make<Leaf>({0, {&result, 1}})), 0);
+    History::set_leaf(t, Ref<GraphNode>::adopt(Node::make<Leaf>({0, {&result, 1}})));
   }
   return static_cast<Leaf&>(*History::node(t));
 }

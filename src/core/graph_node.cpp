@@ -16,6 +16,8 @@ constinit thread_local Waiting waiting;
 
 GraphNode::~GraphNode() = default;
 
+void GraphNode::abandon() noexcept {}
+
 void GraphNode::destroy(GraphNode* node) noexcept {
   node->next_ = std::exchange(waiting.first, node);
   if (waiting.freeing) return;  // the loop below, further up the stack, takes it

@@ -13,8 +13,19 @@ class History {
   static const Ref<GraphNode>& node(const Tensor& t) noexcept { return t.impl_->node_; }
   static std::uint16_t output(const Tensor& t) noexcept { return t.impl_->output_; }
   static void set_node(const Tensor& t, Ref<GraphNode> node, std::uint16_t output) noexcept {
-    t.impl_->node_ = std::move(node);
-    t.impl_->output_ = output;
+    TensorImpl& impl = *t.impl_;
+    if (impl.owns_leaf_) {
+      impl.owns_leaf_ = false;
+      impl.node_->abandon();
+    }
+    impl.node_ = std::move(node);
+    impl.output_ = output;
+  }
+  /// A leaf learns when its tensor goes: its gradient, which may have a history that leads back to
+  /// the leaf, goes with the tensor.
+  static void set_leaf(const Tensor& t, Ref<GraphNode> leaf) noexcept {
+    set_node(t, std::move(leaf), 0);
+    t.impl_->owns_leaf_ = true;
   }
   /// A cheap first look: false means that no op on this tensor need be recorded.
   static bool maybe_tracked(const Tensor& t) noexcept {

@@ -97,6 +97,7 @@ TensorImpl::TensorImpl(const TensorImpl& other) noexcept
       layout_(other.layout_) {}
 
 void TensorImpl::destroy(TensorImpl* impl) noexcept {
+  if (impl->owns_leaf_) impl->node_->abandon();
   impl->~TensorImpl();
   Recycler<TensorImpl>::give(impl);
 }

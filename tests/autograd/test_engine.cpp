@@ -237,6 +237,31 @@ TEST(Engine, SetGradChecksShapeAndPlace) {
   EXPECT_EQ(values(x.grad()), (std::vector<double>{6, 7}));
 }
 
+/// A gradient with a history leads back to its own leaf: no cycle may come of it.
+TEST(Engine, RecordedGradientsOfLeavesAreFreed) {
+  const std::int64_t before = autograd::live_nodes();
+  {
+    const Tensor x = leaf({1, 2});
+    const Tensor y = leaf({3, 4});
+    for (int i = 0; i < 2; ++i) sum(x * x * y).backward({}, {}, true);
+    EXPECT_TRUE(x.grad().requires_grad());
+    EXPECT_EQ(values(x.grad()), (std::vector<double>{12, 32}));
+  }
+  EXPECT_EQ(autograd::live_nodes(), before);
+}
+
+/// The leaf's tensor is gone, its graph is not: the gradient goes nowhere, the others go on.
+TEST(Engine, ALeafWithoutItsTensor) {
+  const Tensor x = leaf({1, 2});
+  Tensor y;
+  {
+    const Tensor lost = leaf({3, 4});
+    y = sum(x * lost);
+  }
+  y.backward();
+  EXPECT_EQ(values(x.grad()), (std::vector<double>{3, 4}));
+}
+
 TEST(Engine, AMillionOpsDeep) {
   const std::int64_t before = autograd::live_nodes();
   const Tensor x = leaf({1});
