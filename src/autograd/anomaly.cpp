@@ -87,11 +87,12 @@ class Finder final : public watch::Watcher {
 };
 
 std::atomic<int> scopes{0};
+// Trivially destroyed at most: it may be told of ops until the very end of the process.
+constinit Finder finder;
 
 }  // namespace
 
 AnomalyScope::AnomalyScope() noexcept {
-  static Finder& finder = *new Finder;
   if (scopes.fetch_add(1) == 0) watch::set(watch::Slot::Anomaly, &finder);
 }
 AnomalyScope::~AnomalyScope() {

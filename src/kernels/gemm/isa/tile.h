@@ -19,11 +19,18 @@ constexpr bool kSanitized = false;
 
 /// Rows of the largest tile. Two vectors of columns each: with the two of B and one of A that is
 /// all registers there are (14 * 2 + 3 of 32, 6 * 2 + 3 of 16). Integers multiply in several
-/// instructions, which smaller tiles keep as busy.
+/// instructions, which smaller tiles keep as busy, and few machines run the narrow instruction
+/// sets: they get fewer tiles, to keep the library small.
 template <class T>
-constexpr int kTileRows = kSanitized                                             ? 2
-                          : HWY_TARGET == HWY_AVX3&& std::is_floating_point_v<T> ? 14
-                                                                                 : 6;
+constexpr int tile_rows() {
+  constexpr bool kFloat = std::is_floating_point_v<T>;
+  if (kSanitized || HWY_TARGET == HWY_SCALAR) return 2;
+  if (HWY_TARGET == HWY_AVX3) return kFloat ? 14 : 4;
+  if (HWY_TARGET == HWY_AVX2) return kFloat ? 6 : 4;
+  return kFloat ? 4 : 2;
+}
+template <class T>
+constexpr int kTileRows = tile_rows<T>();
 constexpr int kTileVecs = 2;
 
 /// Address of row i of A: few pointers and one stride, as x86 scales an index by 1 and 2 for free.
