@@ -45,16 +45,20 @@ def main() -> None:
         run = lambda *command: subprocess.run(command, check=True, stdout=sys.stderr)
         run(args.cmake, "-S", str(copy), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
             "-DBAREGRAD_BUILD_CLI=OFF", "-DCMAKE_CXX_FLAGS_RELEASE=-O1")
-        run(args.cmake, "--build", str(build), "-j", args.jobs, "--target", "test_op_table")
-        result = subprocess.run(
-            [build / "tests" / "test_op_table", "--gtest_filter=*logit*:OpTable.*"],
-            stdout=subprocess.PIPE, text=True)
-        print(result.stdout[-2000:], file=sys.stderr)
-        ran = re.search(r"^\[==========\] (\d+) tests? from", result.stdout, re.M)
-        count = int(ran.group(1)) if ran else 0
-        if result.returncode != 0 or count < 50:
-            sys.exit(f"adding_an_op: the new op's {count} tests did not all pass")
-        print(f"adding_an_op: the page works, {count} tests of the new op pass")
+        run(args.cmake, "--build", str(build), "-j", args.jobs, "--target", "test_op_table",
+            "test_autograd")
+        total = 0
+        for program, least in (("test_op_table", 50), ("test_autograd", 6)):
+            result = subprocess.run(
+                [build / "tests" / program, "--gtest_filter=*logit*:OpTable.*:Rules.*"],
+                stdout=subprocess.PIPE, text=True)
+            print(result.stdout[-2000:], file=sys.stderr)
+            ran = re.search(r"^\[==========\] (\d+) tests? from", result.stdout, re.M)
+            count = int(ran.group(1)) if ran else 0
+            if result.returncode != 0 or count < least:
+                sys.exit(f"adding_an_op: {count} tests of the new op in {program}, not all passed")
+            total += count
+        print(f"adding_an_op: the page works, {total} tests of the new op pass")
 
 
 if __name__ == "__main__":
