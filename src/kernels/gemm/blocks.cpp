@@ -67,21 +67,23 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
 SkinnyBlocks skinny_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n,
                            std::int64_t k) {
   const CacheSizes& cache = cache_sizes();
-  // C stays in half of L1; several tasks share a wide B, none of which takes less than a page
-  // of a row or a few microseconds.
-  const std::int64_t most =
-      std::max<std::int64_t>(room(cache.l1 / 2, kernels) / m / 128 * 128, 256);
-  constexpr std::int64_t kTasks = 8;
-  constexpr std::int64_t kLeast = 1 << 17;
-  const std::int64_t least = std::max<std::int64_t>(4096 / kernels.item, kLeast / (m * k));
-  const std::int64_t cols = std::min(most, round_up(std::max(n / kTasks, least), 128));
   // Out of memory few rows of B are taken at a time, and long pieces of them: the prefetchers
   // follow some ten streams, not sixty. So they are for a single row out of L3, but where a piece
   // has the 512 bytes of AVX-512.
   const bool long_pieces = kernels.lanes * kernels.item == 64;
   // In L2s: the C library reports the L3 of a whole socket, of which a core has a small share.
   const std::size_t near = m == 1 && !long_pieces ? cache.l2 : 8 * cache.l2;
-  return {cols, k * n > room(near, kernels) ? 8 : 64};
+  const bool far = k * n > room(near, kernels);
+  // C stays in half of L1; several tasks share a wide B, none of which takes less than a page of a
+  // row, half of one where B is near, or a few microseconds.
+  const std::int64_t most =
+      std::max<std::int64_t>(room(cache.l1 / 2, kernels) / m / 128 * 128, 256);
+  constexpr std::int64_t kTasks = 8;
+  constexpr std::int64_t kLeast = 1 << 17;
+  const std::int64_t piece = (far ? 4096 : 2048) / kernels.item;
+  const std::int64_t least = std::max(piece, kLeast / (m * k));
+  const std::int64_t cols = std::min(most, round_up(std::max(n / kTasks, least), 128));
+  return {cols, far ? 8 : 64};
 }
 
 DotBlocks dot_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t k) {
