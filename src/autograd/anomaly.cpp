@@ -1,5 +1,6 @@
 // Anomaly mode: who made the first NaN or infinity?
 #include <atomic>
+#include <type_traits>
 #include <vector>
 
 #include "autograd/node.h"
@@ -93,7 +94,9 @@ std::atomic<int> scopes{0};
 }  // namespace
 
 AnomalyScope::AnomalyScope() noexcept {
-  static Finder& finder = *new Finder;
+  // Ops that began in the scope may end after the process has begun to exit.
+  static_assert(std::is_trivially_destructible_v<Finder>);
+  static constinit Finder finder;
   if (scopes.fetch_add(1) == 0) watch::set(watch::Slot::Anomaly, &finder);
 }
 AnomalyScope::~AnomalyScope() {

@@ -124,7 +124,7 @@ Tensors checkpoint(std::function<Tensors(const Tensors& inputs)> fn, const Tenso
   if (!is_grad_enabled()) return fn(inputs);
   const Generator::State random = default_generator().state();
   const std::uint64_t start = upcoming_number();
-  const Tensors made = fn(inputs);
+  Tensors made = fn(inputs);
   std::vector<Edge> edges = edges_out(made, start);
   if (edges.empty()) return made;
   Tensors outputs;

@@ -321,6 +321,7 @@ std::vector<Tensor> run_many(const OpCall& call) {
   if (!record.any() || !is_floating(outputs[0].dtype())) return outputs;
   record.save_inputs();
   std::vector<const Tensor*> results;
+  results.reserve(outputs.size());
   for (const Tensor& t : outputs) results.push_back(&t);
   const Ref<GraphNode> node = record.finish(results);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
