@@ -1,5 +1,6 @@
 // Anomaly mode: who made the first NaN or infinity?
 #include <atomic>
+#include <type_traits>
 #include <vector>
 
 #include "autograd/node.h"
@@ -87,12 +88,13 @@ class Finder final : public watch::Watcher {
 };
 
 std::atomic<int> scopes{0};
-// Trivially destroyed at most: it may be told of ops until the very end of the process.
-constinit Finder finder;
 
 }  // namespace
 
 AnomalyScope::AnomalyScope() noexcept {
+  // Ops that began in the scope may end after the process has begun to exit.
+  static_assert(std::is_trivially_destructible_v<Finder>);
+  static constinit Finder finder;
   if (scopes.fetch_add(1) == 0) watch::set(watch::Slot::Anomaly, &finder);
 }
 AnomalyScope::~AnomalyScope() {
