@@ -39,8 +39,8 @@ struct Mlp {
     for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
       const double bound = std::sqrt(6.0 / static_cast<double>(sizes[i] + sizes[i + 1]));
       const std::string layer = "layer " + std::to_string(i + 1);
-      parameters.emplace_back(layer + " weight",
-                              bg::uniform({sizes[i + 1], sizes[i]}, -bound, bound).requires_grad_());
+      parameters.emplace_back(
+          layer + " weight", bg::uniform({sizes[i + 1], sizes[i]}, -bound, bound).requires_grad_());
       parameters.emplace_back(layer + " bias", bg::zeros({sizes[i + 1]}).requires_grad_());
     }
   }
@@ -87,8 +87,8 @@ bool fit_xor(const char* dot_file) {
   if (dot_file != nullptr) {
     bg::graph::GradientRecorder recorder;
     loss.backward();
-    std::ofstream(dot_file) << bg::graph::to_dot(
-        loss, {.names = net.parameters, .gradients = &recorder});
+    std::ofstream(dot_file) << bg::graph::to_dot(loss,
+                                                 {.names = net.parameters, .gradients = &recorder});
     std::cout << "drawn in " << dot_file << "; `dot -Tsvg` makes a picture of it\n\n";
   }
   return share_right(logits, truth) == 1.0;

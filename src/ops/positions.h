@@ -25,7 +25,8 @@ struct IndexedAxis {
 void check_positions(const Tensor& indices, const IndexedAxis& where, const char* who);
 [[noreturn]] void throw_out_of_range(std::int64_t index, const IndexedAxis& where, const char* who);
 
-/// How many elements of a bool tensor are true. An expanded one, of whatever size, is looked at once.
+/// How many elements of a bool tensor are true. An expanded one, of whatever size, is looked at
+/// once.
 std::int64_t count_true(const Tensor& mask);
 
 /// A number as one element of x's dtype (8 bytes of room suffice). DTypeError for a float that
