@@ -3,16 +3,14 @@
 //
 // Events, by category:
 //   op        one call at the dispatch point, from checks to the finished result
-//   kernel    the part of it that computes, in the thread that called and in each worker that
-//   helped backward  one node of a recorded graph on the way back; the ops of its gradient rule lie
-//   inside
+//   kernel    the part of it that computes, in the calling thread and in each worker that helped
+//   backward  one node of a recorded graph on the way back, around the ops of its gradient rule
 // Arguments: thread, label (autograd::Label), dtypes and shapes of inputs and results, and
 //   bytes     every input read once, every result written once; what an axis repeats counts once
-//   flops     products: 2 per multiply-add, so 2 m n k, and 1 per element of the result for a bias,
-//   a
-//             matrix that is added, an activation; elementwise: 1 per element of the result,
-//             whatever the function; reductions, scans, softmax: 1 per element of the input; what
-//             only moves elements: 0. Integers count alike.
+//   flops     products 2 m n k, and 1 per element of the result for each of bias, added matrix and
+//             activation; elementwise 1 per element of the result, whatever the function;
+//             reductions, scans and softmax 1 per element of the input; what only moves
+//             elements 0. Integers count alike.
 // Off, it costs a load and a branch per call; on, about a quarter of a microsecond per op.
 #pragma once
 
@@ -45,5 +43,8 @@ class BAREGRAD_API Recording {
  private:
   std::uint64_t number_;
 };
+
+/// `const auto recording = profile::record("trace.json");`
+[[nodiscard]] inline Recording record(const std::string& file) { return Recording(file); }
 
 }  // namespace baregrad::profile

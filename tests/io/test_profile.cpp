@@ -27,7 +27,7 @@ template <class F>
 std::vector<json> record(const F& act, json* whole = nullptr) {
   const TemporaryFolder folder;
   const std::string path = folder.file("trace.json");
-  profile::Recording recording(path);
+  profile::Recording recording = profile::record(path);
   act();
   recording.stop();
   const json file = json::parse(contents(path));
