@@ -22,7 +22,7 @@ Tensor positions_along(Source& s, const Tensor& x, std::int64_t axis, Size many)
   for (int i = 0; i < shape.size(); ++i) {
     std::int64_t n = s.chance(70) && x.defined() ? x.shape()[i] : 1;
     if (i == axis || i - shape.size() == axis) n = s.below(5);
-    if (s.chance(2)) ++n;
+    if (s.chance(2) && n <= 100) ++n;
     if (n > 100 || n * product > 2000) n = 1;
     product *= n > 0 ? n : 1;
     shape[i] = n;
