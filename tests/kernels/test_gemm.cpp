@@ -24,7 +24,8 @@ class Gemm : public testing::TestWithParam<Isa> {
 
 TEST_P(Gemm, EveryShapeTo33) {
 #if defined(__SANITIZE_ADDRESS__)
-  constexpr std::int64_t kStep = 4;  // every edge of a tile, but not every depth: all are in release
+  constexpr std::int64_t kStep =
+      4;  // every edge of a tile, but not every depth: all are in release
 #else
   constexpr std::int64_t kStep = 1;
 #endif
