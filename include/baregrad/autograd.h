@@ -105,6 +105,7 @@ class BAREGRAD_API Context {
 
  private:
   friend class FunctionCall;
+  friend class FunctionNode;
   struct State;
   std::unique_ptr<State> state_;
 };

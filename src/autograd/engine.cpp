@@ -291,17 +291,6 @@ Tensor seed_of(const Tensor& output, const Tensor& given, const char* who) {
   return ones(output.shape(), output.dtype());
 }
 
-/// Where the walk starts; throws unless there is a way back from `output`.
-Edge root_of(const Tensor& output, const char* who) {
-  if (!output.defined()) throw ValueError(message(who, ": an output is undefined"));
-  Edge edge = edge_of(output);
-  if (edge) return edge;
-  throw GradError(
-      message(who, ": ", describe(output),
-              " has no history: nothing it was made from requires a gradient, or it was "
-              "made under no_grad"));
-}
-
 void check_count(const Tensors& outputs, const Tensors& gradients, const char* who) {
   if (gradients.empty() || gradients.size() == outputs.size()) return;
   throw ValueError(

@@ -56,8 +56,6 @@ Tensors Context::saved() const {
   return out;
 }
 
-namespace {
-
 class FunctionNode final : public Node {
  public:
   FunctionNode(const char* name, FunctionCall::Backward backward, std::shared_ptr<Context> context)
@@ -78,16 +76,26 @@ class FunctionNode final : public Node {
     for (std::size_t k = 0; k < made.size(); ++k) sink.give(edges()[k], std::move(made[k]), name_);
   }
 
-  std::function<bool()> drop;
-  std::function<Tensors()> kept;
-  bool release() noexcept override { return drop(); }
-  Tensors saved_tensors() const override { return kept(); }
+  bool release() noexcept override {
+    std::vector<Context::State::Kept>& kept = context_->state_->kept;
+    for (Context::State::Kept& one : kept) one = {};
+    return !kept.empty();
+  }
+  Tensors saved_tensors() const override {
+    Tensors tensors;
+    for (const Context::State::Kept& kept : context_->state_->kept) {
+      tensors.push_back(kept.saved.value);
+    }
+    return tensors;
+  }
 
  private:
   const char* name_;
   FunctionCall::Backward backward_;
   std::shared_ptr<Context> context_;
 };
+
+namespace {
 
 bool contains(const Tensors& list, const Tensor& t) {
   return std::any_of(list.begin(), list.end(),
@@ -141,16 +149,6 @@ void FunctionCall::finish(Tensors& outputs) {
     state.kept.push_back(std::move(kept));
   }
   state.to_save.clear();
-  node->drop = [&state] {
-    const bool had = !state.kept.empty();
-    for (Context::State::Kept& kept : state.kept) kept = {};
-    return had;
-  };
-  node->kept = [&state] {
-    Tensors tensors;
-    for (const Context::State::Kept& kept : state.kept) tensors.push_back(kept.saved.value);
-    return tensors;
-  };
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     if (is_floating(outputs[k].dtype()) && !contains(state.non_differentiable, made[k])) {
       History::set_node(outputs[k], ref, static_cast<std::uint16_t>(k));

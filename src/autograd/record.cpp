@@ -206,6 +206,16 @@ Edge edge_of(const Tensor& t) {
   return {node, History::output(t)};
 }
 
+Edge root_of(const Tensor& t, const char* who) {
+  if (!t.defined()) throw ValueError(message(who, ": a tensor given is undefined"));
+  Edge edge = edge_of(t);
+  if (edge) return edge;
+  throw GradError(
+      message(who, ": ", describe(t),
+              " has no history: nothing it was made from requires a gradient, or it was "
+              "made under no_grad"));
+}
+
 Leaf& leaf_of(const Tensor& t) {
   if (!History::node(t)) {
     const Tensor* result = &t;

@@ -20,16 +20,9 @@ Walk::Walk(const std::vector<Tensor>& roots, std::int64_t most, const char* who)
   const auto look = [&](const Edge& edge) {
     if (edge && seen.insert(&*edge).second) all_.push_back(&*edge);
   };
-  for (std::size_t i = 0; i < roots.size(); ++i) {
-    if (!roots[i].defined()) throw ValueError(message(who, ": tensor ", i, " is undefined"));
-    Edge edge = autograd::edge_of(roots[i]);
-    if (!edge) {
-      throw GradError(message(who, ": ", baregrad::describe(roots[i]),
-                              " has no history: nothing it was made from requires a gradient, or "
-                              "it was made under no_grad"));
-    }
-    look(edge);
-    roots_.push_back(std::move(edge));
+  for (const Tensor& root : roots) {
+    roots_.push_back(autograd::root_of(root, who));
+    look(roots_.back());
   }
   // The list is its own queue.
   for (std::size_t next = 0; next < all_.size(); ++next) {

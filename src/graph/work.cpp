@@ -40,24 +40,10 @@ std::uint64_t irregular_flops(const OpCall& call) {
 }
 
 std::uint64_t flops_of(const OpCall& call, const Tensor& result) {
-  switch (op_info(call.op).family) {
-    case Family::Unary:
-    case Family::Predicate:
-    case Family::Binary:
-    case Family::Compare:
-    case Family::Ternary:
-      return elements(result);
-    case Family::Reduce:
-    case Family::ArgReduce:
-      return elements(*call.inputs[0]);
-    case Family::Product:
-      return product_flops(call, result);
-    case Family::Irregular:
-      return irregular_flops(call);
-    case Family::View:
-      break;
-  }
-  return 0;
+  const Family family = op_info(call.op).family;
+  if (is_elementwise(family)) return elements(result);
+  if (family == Family::Reduce || family == Family::ArgReduce) return elements(*call.inputs[0]);
+  return family == Family::Product ? product_flops(call, result) : irregular_flops(call);
 }
 
 }  // namespace

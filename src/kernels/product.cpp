@@ -46,10 +46,8 @@ void fold_into_rows(GemmCall& gemm, Batch& batch) {
 }
 
 void multiply(GemmCall& call, Batch& batch) {
+  call.forget_unread_operands();
   if (call.k == 0) {
-    // Operands without an element are not walked: their strides may be anything.
-    call.a = {call.a.data, 0, 0};
-    call.b = {call.b.data, 0, 0};
     for (GemmBatchAxis& axis : batch.axes) axis.a_stride = axis.b_stride = 0;
   }
   fold_into_rows(call, batch);

@@ -34,6 +34,9 @@ enum class Family : std::uint8_t {
   Irregular,
 };
 
+/// One result element per element of the broadcast inputs.
+constexpr bool is_elementwise(Family family) noexcept { return family <= Family::Ternary; }
+
 enum class Rule : std::uint8_t { Any, Numeric, Floating, Integer, Shift, Free };
 
 struct OpInfo {

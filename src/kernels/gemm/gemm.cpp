@@ -34,11 +34,7 @@ void transpose(GemmPlan& plan) {
 
 /// Strides of axes of size 1 mean nothing: they are set to what suits.
 void simplify(GemmCall& c) {
-  if (c.k == 0) {
-    // Nothing of A and B is read: their strides may be anything.
-    c.a = {c.a.data, 0, 0};
-    c.b = {c.b.data, 0, 0};
-  }
+  c.forget_unread_operands();
   if (c.k == 1) c.a.col_stride = c.b.row_stride = 1;
   if (c.n == 1) c.b.col_stride = 1;
   if (c.m == 1 && c.a.col_stride != 1) c.a.row_stride = 1;

@@ -45,6 +45,13 @@ struct GemmCall {
   std::int64_t c_col_stride = 0;
   bool accumulate = false;
   GemmEpilogue epilogue;
+
+  /// Without depth nothing of A and B is read, and their strides may be anything: they become 0.
+  void forget_unread_operands() noexcept {
+    if (k != 0) return;
+    a = {a.data, 0, 0};
+    b = {b.data, 0, 0};
+  }
 };
 
 /// In this order: sum over k (0 for k = 0), + old C where `accumulate`, + bias, activation,
