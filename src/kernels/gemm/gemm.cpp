@@ -40,8 +40,11 @@ void simplify(GemmCall& c) {
   if (c.m == 1 && c.a.col_stride != 1) c.a.row_stride = 1;
 }
 
-bool suits_dot(const GemmCall& c) {
-  return c.m <= kMaxDotRows && c.m < c.n && c.b.row_stride == 1 && c.b.col_stride != 1 && c.k > 1;
+/// Sums along k pay off where they are long, or where too few rows would share a transposed B.
+bool suits_dot(const GemmCall& c, const GemmKernels& kernels) {
+  constexpr std::int64_t kFewRows = 4;
+  return c.m <= kMaxDotRows && c.m < c.n && c.b.row_stride == 1 && c.b.col_stride != 1 && c.k > 1 &&
+         (c.k >= 4 * kernels.lanes || c.m <= kFewRows);
 }
 
 GemmPlan make_plan(const GemmCall& call, const GemmKernels& kernels) {
@@ -53,11 +56,11 @@ GemmPlan make_plan(const GemmCall& call, const GemmKernels& kernels) {
   simplify(c);
   plan.finish = !kernels.direct || c.k == 0 || has_epilogue(c.epilogue);
 
-  plan.dot = kernels.direct && kernels.dot != nullptr && suits_dot(c);
+  plan.dot = kernels.direct && kernels.dot != nullptr && suits_dot(c, kernels);
   if (!plan.dot && kernels.direct && kernels.dot != nullptr) {
     transpose(plan);
     simplify(c);
-    plan.dot = suits_dot(c);
+    plan.dot = suits_dot(c, kernels);
     if (!plan.dot) transpose(plan);
   }
   if (plan.dot) {

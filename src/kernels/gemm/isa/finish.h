@@ -64,8 +64,45 @@ BG_INLINE void activate(T* row, std::int64_t n, Activation activation) {
   }
 }
 
+/// Sums, a bias for each column and an activation, straight into rows of C: what layers ask for.
+/// The tile's rows have room for whole vectors.
+template <class F, class T>
+BG_INLINE void finish_rows(const GemmFinish& f) {
+  using V = Vec<T>;
+  constexpr auto kLanes = static_cast<std::int64_t>(V::kLanes);
+  const auto* tile = static_cast<const T*>(f.tile);
+  const auto* bias = static_cast<const T*>(f.bias);
+  auto* c = static_cast<T*>(f.c);
+  for (std::int64_t i = 0; i < f.rows; ++i, tile += f.tile_row, c += f.c_row) {
+    for (std::int64_t j = 0; j < f.cols; j += kLanes) {
+      V sum = V::load(tile + j);
+      const std::int64_t left = f.cols - j;
+      if (left >= kLanes) {
+        if (bias != nullptr) sum = sum + V::load(bias + j);
+        F{}(sum).store(c + j);
+      } else {
+        const auto n = static_cast<std::size_t>(left);
+        if (bias != nullptr) sum = sum + V::load_part(bias + j, n);
+        F{}(sum).store_part(c + j, n);
+      }
+    }
+  }
+}
+
+template <class T>
+BG_INLINE bool is_plain_finish(const GemmFinish& f) {
+  return f.partial == nullptr && f.residual == nullptr && !f.accumulate && f.c_col == 1 &&
+         (f.bias == nullptr || (f.bias_row == 0 && f.bias_col == 1));
+}
+
 template <class S, class T>
 void finish(const GemmFinish& f) {
+  if constexpr (std::is_floating_point_v<S> && std::is_same_v<S, T>) {
+    if (is_plain_finish<T>(f)) {
+      if (f.activation == Activation::None) return finish_rows<functors::positive, T>(f);
+      if (f.activation == Activation::Relu) return finish_rows<functors::relu, T>(f);
+    }
+  }
   alignas(64) T row[kMaxTileCols] = {};
   const auto* tile = static_cast<const T*>(f.tile);
   const auto* partial = static_cast<const T*>(f.partial);
