@@ -5,10 +5,15 @@ Usage: run_tidy.py [-j N] BUILD_DIR [PATH_PART...]     (parts of paths choose am
 
 Kernels are compiled once per instruction set. Given the build's own list of commands, clang-tidy
 would read such a source once per entry; here it gets a list with one command for each.
+
+A source that was clean is not read again until something it is made of changes: a file named after
+the hash of its preprocessed text (comments and all), the checks and the tool's version is kept in the
+user's cache.
 """
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -53,12 +58,48 @@ def choose_commands(entries: list[dict], parts: list[str]) -> dict[pathlib.Path,
     return chosen
 
 
-def tidy(source: pathlib.Path, database: str) -> tuple[pathlib.Path, int, str, float]:
+def cache_folder() -> pathlib.Path | None:
+    """Where clean sources are remembered; None where nothing can be written."""
+    base = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    folder = base / "baregrad" / "tidy"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        month_ago = time.time() - 30 * 86400
+        for old in folder.iterdir():
+            if old.stat().st_mtime < month_ago:
+                old.unlink(missing_ok=True)
+    except OSError:
+        return None
+    return folder
+
+
+def fingerprint(entry: dict, options: list[str]) -> str | None:
+    """Of all that decides what clang-tidy says of a source; None when it does not preprocess."""
+    words = entry["arguments"]
+    place = words.index("-o")
+    command = [*words[:place], *words[place + 2:], "-E", "-C", "-P"]
+    done = subprocess.run(command, cwd=entry["directory"], check=False, capture_output=True)
+    if done.returncode != 0:
+        return None
+    version = subprocess.run([TIDY, "--version"], check=True, capture_output=True).stdout
+    parts = [version, (ROOT / ".clang-tidy").read_bytes(), repr([*EXTRA, *options]).encode(), done.stdout]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def tidy(source: pathlib.Path, entry: dict, database: str,
+         cache: pathlib.Path | None) -> tuple[pathlib.Path, int, str, float]:
     start = time.monotonic()
     kernel = any(source.is_relative_to(folder) for folder in KERNEL_FOLDERS)
     options = KERNEL_CHECKS if kernel else []
+    key = fingerprint(entry, options) if cache else None
+    clean = cache / key if key else None
+    if clean and clean.exists():
+        clean.touch()
+        return source, 0, "", time.monotonic() - start
     done = subprocess.run([TIDY, "--quiet", "-p", database, *EXTRA, *options, str(source)],
                           check=False, capture_output=True, text=True)
+    if done.returncode == 0 and clean:
+        clean.touch()
     # Standard error holds counts of suppressed warnings, and is of use when clang-tidy itself fails.
     text = done.stdout if done.stdout.strip() or done.returncode == 0 else done.stderr
     return source, done.returncode, text, time.monotonic() - start
@@ -80,7 +121,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as database:
         (pathlib.Path(database) / "compile_commands.json").write_text(json.dumps(list(chosen.values())))
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            for source, status, text, seconds in pool.map(lambda s: tidy(s, database), sorted(chosen)):
+            cache = cache_folder()
+            results = pool.map(lambda s: tidy(s, chosen[s], database, cache), sorted(chosen))
+            for source, status, text, seconds in results:
                 name = str(source.relative_to(ROOT))
                 slowest = max(slowest, (seconds, name))
                 if status != 0:

@@ -106,7 +106,7 @@ class BAREGRAD_API Tensor {
   bool is_contiguous() const noexcept { return impl_->contiguous_; }
   /// The data pointer is a multiple of the item size (false only for borrowed memory).
   bool is_aligned() const noexcept {
-    return reinterpret_cast<std::uintptr_t>(impl_->data_) % itemsize(impl_->dtype_) == 0;
+    return (reinterpret_cast<std::uintptr_t>(impl_->data_) & (itemsize(impl_->dtype_) - 1)) == 0;
   }
   const Ref<Storage>& storage() const noexcept { return impl_->storage_; }
   bool same_storage(const Tensor& other) const noexcept {

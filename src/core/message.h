@@ -1,26 +1,51 @@
 // Error messages by concatenation.
 #pragma once
 
+#include <concepts>
+#include <initializer_list>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 namespace baregrad {
 
 namespace detail {
-inline void append(std::string& out, std::string_view text) { out += text; }
-inline void append(std::string& out, char c) { out += c; }
-template <class T>
-requires std::is_arithmetic_v<T>
-void append(std::string& out, T value) { out += std::to_string(value); }
+
+/// Text or a number. Only this much is compiled per call: the joining is one function.
+class MessagePart {
+ public:
+  MessagePart(std::string_view text) noexcept : kind_(Kind::Text), text_(text) {}
+  MessagePart(const char* text) noexcept : MessagePart(std::string_view(text)) {}
+  MessagePart(const std::string& text) noexcept : MessagePart(std::string_view(text)) {}
+  MessagePart(char c) noexcept : kind_(Kind::Character), character_(c) {}
+  template <std::signed_integral T>
+  MessagePart(T value) noexcept : kind_(Kind::Signed), signed_(value) {}
+  template <std::unsigned_integral T>
+  MessagePart(T value) noexcept : kind_(Kind::Unsigned), unsigned_(value) {}
+  template <std::floating_point T>
+  MessagePart(T value) noexcept : kind_(Kind::Real), real_(static_cast<double>(value)) {}
+
+  void append_to(std::string& out) const;
+
+ private:
+  enum class Kind : unsigned char { Text, Character, Signed, Unsigned, Real };
+  Kind kind_;
+  union {
+    std::string_view text_;
+    char character_;
+    long long signed_;
+    unsigned long long unsigned_;
+    double real_;
+  };
+};
+
+std::string join(std::initializer_list<MessagePart> parts);
+
 }  // namespace detail
 
 /// All parts, one after the other: strings, characters and numbers.
 template <class... Parts>
 std::string message(const Parts&... parts) {
-  std::string out;
-  (detail::append(out, parts), ...);
-  return out;
+  return detail::join({detail::MessagePart(parts)...});
 }
 
 }  // namespace baregrad

@@ -12,11 +12,23 @@ Ceilings ceilings(Isa isa) {
     case Isa::Scalar:
       break;
     case Isa::Sse4:
+#if !defined(BAREGRAD_WITHOUT_SSE4)
       return N_SSE4::ceilings();
+#else
+      break;
+#endif
     case Isa::Avx2:
+#if !defined(BAREGRAD_WITHOUT_AVX2)
       return N_AVX2::ceilings();
+#else
+      break;
+#endif
     case Isa::Avx512:
+#if !defined(BAREGRAD_WITHOUT_AVX512)
       return N_AVX3::ceilings();
+#else
+      break;
+#endif
   }
   return N_SCALAR::ceilings();
 }

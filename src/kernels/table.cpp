@@ -61,16 +61,32 @@ bool detect(Isa isa) {
   return false;
 }
 
+/// Left out of this build (cmake/isa.cmake).
+bool is_missing(Isa isa) {
+#if defined(BAREGRAD_WITHOUT_SSE4)
+  if (isa == Isa::Sse4) return true;
+#endif
+#if defined(BAREGRAD_WITHOUT_AVX2)
+  if (isa == Isa::Avx2) return true;
+#endif
+#if defined(BAREGRAD_WITHOUT_AVX512)
+  if (isa == Isa::Avx512) return true;
+#endif
+  static_cast<void>(isa);
+  return false;
+}
+
 /// Asked once: on a virtual machine every cpuid leaves to its host, which takes microseconds.
-bool cpu_has(Isa isa) {
+bool cpu_has(Isa wanted) {
   static const unsigned found = [] {
     unsigned mask = 0;
     for (unsigned i = 0; i < kNames.size(); ++i) {
-      if (detect(static_cast<Isa>(i))) mask |= 1U << i;
+      const auto isa = static_cast<Isa>(i);
+      if (detect(isa) && !is_missing(isa)) mask |= 1U << i;
     }
     return mask;
   }();
-  return (found >> static_cast<unsigned>(isa) & 1U) != 0;
+  return (found >> static_cast<unsigned>(wanted) & 1U) != 0;
 }
 
 Entry* build(Isa isa) {
@@ -85,13 +101,19 @@ Entry* build(Isa isa) {
       N_SCALAR::register_kernels(entry->table);
       break;
     case Isa::Sse4:
+#if !defined(BAREGRAD_WITHOUT_SSE4)
       N_SSE4::register_kernels(entry->table);
+#endif
       break;
     case Isa::Avx2:
+#if !defined(BAREGRAD_WITHOUT_AVX2)
       N_AVX2::register_kernels(entry->table);
+#endif
       break;
     case Isa::Avx512:
+#if !defined(BAREGRAD_WITHOUT_AVX512)
       N_AVX3::register_kernels(entry->table);
+#endif
       break;
   }
   return entry;
