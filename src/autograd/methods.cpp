@@ -93,6 +93,11 @@ void Tensor::set_grad(const Tensor& gradient) const {
     throw ShapeError(
         message(kWho, ": ", describe(gradient), " cannot be the gradient of ", describe(*this)));
   }
+  if (gradient.defined() && gradient.is_same(*this)) {
+    throw ValueError(message(kWho, ": ", describe(*this),
+                             " cannot be its own gradient, which would keep it alive for ever; "
+                             "give a clone, or detach() for the same memory"));
+  }
   if (!is_leaf()) {
     throw GradError(message(kWho, ": ", describe(*this), " is the result of ", grad_fn(),
                             " and has no gradient of its own"));

@@ -145,7 +145,7 @@ class Record {
     if ((keep_ & kOut) != 0 || ((keep_ & kOutIfMode) != 0 && call_.attrs.mode != 0)) {
       saved_.push({History::plain(*results[0]), results[0]->version(), Saved::result(0)});
     }
-    if ((keep_ & kIndices) != 0) {
+    if ((keep_ & kSecond) != 0) {
       saved_.push({History::plain(*results[1]), results[1]->version(), Saved::result(1)});
     }
     const bool attrs = &call_.attrs != &kNoAttrs;

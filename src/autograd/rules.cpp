@@ -31,6 +31,9 @@ void same(Backward& b) { b.give(0, b.grad()); }
 
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
 
+// Any of its gradients takes all of it.
+constexpr std::uint8_t kAttention = kX | kRest | kOut | kSecond;
+
 constexpr RuleRow kRows[] = {
     UNARY(abs,          kX,   G * sign(X)),
     UNARY(negative,     kNone, negative(G)),
@@ -180,10 +183,26 @@ constexpr RuleRow kRows[] = {
     NONE(nonzero),
     RULE(index,         rules::index, kRest),
     RULE(index_put,     rules::index_put, kRest, kRest, kRest),
-    RULE(sort,          rules::ordered, kIndices),
-    RULE(topk,          rules::ordered, kIndices),
+    RULE(sort,          rules::ordered, kSecond),
+    RULE(topk,          rules::ordered, kSecond),
     NONE(searchsorted),
     NONE(unique),
+    RULE(conv2d,        rules::conv2d, kY, kX),
+    RULE(conv2d_input,  rules::conv2d_input, kY, kX),
+    RULE(conv2d_weight, rules::conv2d_weight, kY, kX),
+    RULE(max_pool2d,    rules::max_pool2d, kSecond),
+    RULE(avg_pool2d,    rules::avg_pool2d),
+    RULE(avg_pool2d_backward, rules::avg_pool2d_backward),
+    RULE(layer_norm,    rules::layer_norm, kX | kY | kSecond, kX | kY | kSecond, kNone),
+    NONE(layer_norm_backward),
+    RULE(rms_norm,      rules::rms_norm, kX | kY | kSecond, kX | kY | kSecond),
+    NONE(rms_norm_backward),
+    RULE(batch_norm,    rules::batch_norm, kX | kY | kSecond, kX | kY | kSecond, kX | kY | kSecond),
+    NONE(batch_norm_backward),
+    RULE(cross_entropy, rules::cross_entropy, kX | kRest | kSecond),
+    NONE(cross_entropy_backward),
+    RULE(attention,     rules::attention, kAttention, kAttention, kAttention),
+    NONE(attention_backward),
 };
 // clang-format on
 

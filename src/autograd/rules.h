@@ -18,7 +18,7 @@ enum Keep : std::uint8_t {
   kZ = 4,           ///< input 2
   kRest = 8,        ///< all inputs from 1 on: positions
   kOut = 16,        ///< the result
-  kIndices = 32,    ///< the second result
+  kSecond = 32,     ///< the second result: positions, statistics
   kOutIfMode = 64,  ///< the result, unless attrs.mode is 0
 };
 

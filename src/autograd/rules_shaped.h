@@ -72,4 +72,18 @@ void linear(Backward& b);
 void vecdot(Backward& b);
 void addmm(Backward& b);
 
+// rules_conv.cpp
+void conv2d(Backward& b);
+void conv2d_input(Backward& b);
+void conv2d_weight(Backward& b);
+void max_pool2d(Backward& b);
+void avg_pool2d(Backward& b);
+void avg_pool2d_backward(Backward& b);
+// rules_fused.cpp
+void layer_norm(Backward& b);
+void rms_norm(Backward& b);
+void batch_norm(Backward& b);
+void cross_entropy(Backward& b);
+void attention(Backward& b);
+
 }  // namespace baregrad::autograd::rules

@@ -25,8 +25,34 @@ std::uint64_t product_flops(const OpCall& call, const Tensor& result) {
   return elements(result) * (2 * depth + (adds ? 1 : 0) + (activates ? 1 : 0));
 }
 
-std::uint64_t irregular_flops(const OpCall& call) {
+/// A multiply-add for each place of each window.
+std::uint64_t conv_flops(const OpCall& call, const Tensor& result) {
+  const bool weight = call.op == OpId::conv2d_weight;
+  const Dims& filters = weight ? result.shape() : call.inputs[1]->shape();
+  const Tensor& windows = call.op == OpId::conv2d         ? result
+                          : call.op == OpId::conv2d_input ? *call.inputs[0]
+                                                          : *call.inputs[1];
+  const std::int64_t places = filters[1] * filters[2] * filters[3];
+  const std::uint64_t bias = call.inputs.size() > 2 ? 1 : 0;
+  return elements(windows) * (2 * static_cast<std::uint64_t>(places) + bias);
+}
+
+std::uint64_t window_of(const OpCall& call) {
+  const Dims& kernel = call.attrs.dims[0];
+  return static_cast<std::uint64_t>(kernel[0]) * static_cast<std::uint64_t>(kernel[1]);
+}
+
+std::uint64_t irregular_flops(const OpCall& call, const Tensor& result) {
   switch (call.op) {
+    case OpId::conv2d:
+    case OpId::conv2d_input:
+    case OpId::conv2d_weight:
+      return conv_flops(call, result);
+    case OpId::max_pool2d:
+    case OpId::avg_pool2d:
+      return elements(result) * window_of(call);
+    case OpId::avg_pool2d_backward:
+      return elements(*call.inputs[0]) * window_of(call);
     case OpId::cumulative_sum:
     case OpId::cumulative_prod:
     case OpId::cumulative_max:
@@ -43,7 +69,7 @@ std::uint64_t flops_of(const OpCall& call, const Tensor& result) {
   const Family family = op_info(call.op).family;
   if (is_elementwise(family)) return elements(result);
   if (family == Family::Reduce || family == Family::ArgReduce) return elements(*call.inputs[0]);
-  return family == Family::Product ? product_flops(call, result) : irregular_flops(call);
+  return family == Family::Product ? product_flops(call, result) : irregular_flops(call, result);
 }
 
 }  // namespace

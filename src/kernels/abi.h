@@ -92,6 +92,11 @@ using IrregularFn = void (*)(const IrregularCall& call);
 using ExpBlockFn = void (*)(const void* x, std::int64_t rows, std::int64_t row_stride,
                             std::int64_t cols, const void* max, bool rows_are_lanes, void* out);
 
+// Families with a table of their own, in the header of their name.
+struct ConvKernels;  // conv.h
+struct NormKernels;  // norm.h
+struct StepKernels;  // step.h
+
 /// What computes an op on this machine. Compute types are the dtypes less float16 and bfloat16.
 /// A null entry means the op is not defined for that type.
 struct KernelTable {
@@ -104,6 +109,9 @@ struct KernelTable {
   StageKernels stage[4] = {};  // by item size: 1, 2, 4, 8 bytes
   IrregularFn irregular[kNumOps] = {};
   GemmKernels gemm[kNumDTypes] = {};
+  const ConvKernels* conv = nullptr;
+  const NormKernels* norm = nullptr;
+  const StepKernels* step = nullptr;
 };
 
 /// f16 and bf16 are computed in f32; every other dtype in itself.

@@ -43,5 +43,21 @@ void sort_kernel(const IrregularCall& call);
 void topk_kernel(const IrregularCall& call);
 void searchsorted_kernel(const IrregularCall& call);
 void unique_kernel(const IrregularCall& call);
+void conv2d_kernel(const IrregularCall& call);
+void conv2d_input_kernel(const IrregularCall& call);
+void conv2d_weight_kernel(const IrregularCall& call);
+void max_pool2d_kernel(const IrregularCall& call);
+void avg_pool2d_kernel(const IrregularCall& call);
+void avg_pool2d_backward_kernel(const IrregularCall& call);
+void layer_norm_kernel(const IrregularCall& call);
+void layer_norm_backward_kernel(const IrregularCall& call);
+void rms_norm_kernel(const IrregularCall& call);
+void rms_norm_backward_kernel(const IrregularCall& call);
+void batch_norm_kernel(const IrregularCall& call);
+void batch_norm_backward_kernel(const IrregularCall& call);
+void cross_entropy_kernel(const IrregularCall& call);
+void cross_entropy_backward_kernel(const IrregularCall& call);
+void attention_kernel(const IrregularCall& call);
+void attention_backward_kernel(const IrregularCall& call);
 
 }  // namespace baregrad::kernels

@@ -36,12 +36,10 @@ View view_of(const Tensor& t) {
   return {t.data_ptr(), t.dtype(), t.ndim(), t.shape().data(), t.strides().data()};
 }
 
-void check_defined(const OpCall& call) {
-  for (std::size_t k = 0; k < call.inputs.size(); ++k) {
-    if (!call.inputs[k]->defined()) {
-      throw ValueError(message(call.name(), ": input ", k, " is undefined"));
-    }
-  }
+[[noreturn]] void throw_undefined(const OpCall& call) {
+  std::size_t k = 0;
+  while (call.inputs[k]->defined()) ++k;
+  throw ValueError(message(call.name(), ": input ", k, " is undefined"));
 }
 
 /// Integer division and power are partial functions: looked at before anything is written. Without
@@ -121,7 +119,63 @@ bool run_small(const OpCall& call, DType compute, const Tensor& out) {
   return true;
 }
 
+/// Floats of one dtype, row-major and of one shape, few of them: the call that networks and their
+/// gradients are made of. Most of its time would go into finding out that there is nothing to
+/// promote, to broadcast or to stage.
+class PlainCall {
+ public:
+  explicit PlainCall(const OpCall& call) : call_(call), first_(*call.inputs[0]) {
+    const DType dtype = first_.dtype();
+    const OpInfo& op = op_info(call.op);
+    fits_ = (dtype == DType::Float32 || dtype == DType::Float64) && first_.numel() <= kSmall &&
+            op.rule < Rule::Integer && call.op != OpId::where;
+    for (std::size_t k = 0; fits_ && k < call.inputs.size(); ++k) {
+      const Tensor& t = *call.inputs[k];
+      in_[k] = t.data_ptr();
+      fits_ = t.dtype() == dtype && t.is_contiguous() && t.is_aligned() &&
+              (k == 0 || t.shape() == first_.shape());
+    }
+    truth_ = op.family == Family::Predicate || op.family == Family::Compare;
+  }
+
+  bool fits() const noexcept { return fits_; }
+  DType result() const noexcept { return truth_ ? DType::Bool : first_.dtype(); }
+
+  /// `out` is one of the inputs or shares nothing with them.
+  bool fits_into(const Tensor& out) const noexcept {
+    bool fits = fits_ && out.dtype() == result() && out.is_contiguous() && out.is_aligned() &&
+                out.shape() == first_.shape();
+    const auto to = reinterpret_cast<std::uintptr_t>(out.data_ptr());
+    const std::size_t bytes = out.nbytes();
+    for (std::size_t k = 0; fits && k < call_.inputs.size(); ++k) {
+      const auto from = reinterpret_cast<std::uintptr_t>(in_[k]);
+      fits = (from == to && !truth_) || from + first_.nbytes() <= to || to + bytes <= from;
+    }
+    return fits;
+  }
+
+  Tensor run() const {
+    Tensor out = Tensor::allocate(first_.shape(), result(), call_.name());
+    run_into(out);
+    return out;
+  }
+  void run_into(const Tensor& out) const {
+    const auto fn = kernels::active_table()
+                        .elementwise[static_cast<int>(call_.op)][static_cast<int>(first_.dtype())];
+    const watch::KernelScope scope(call_.op);
+    fn(in_.data(), out.data_ptr(), first_.numel(), call_.attrs.params);
+  }
+
+ private:
+  const OpCall& call_;
+  const Tensor& first_;
+  std::array<const void*, kernels::kMaxInputs> in_;
+  bool fits_;
+  bool truth_;
+};
+
 Tensor run_elementwise(const OpCall& call) {
+  if (const PlainCall plain(call); plain.fits()) return plain.run();
   const ElementwiseTypes types = infer_elementwise_types(call);
   const Tensor& first = *call.inputs[0];
   bool same_shape = true;
@@ -232,11 +286,8 @@ bool are_plain_matrices(const OpCall& call) {
   if (call.op != OpId::matmul) return false;
   const Tensor& a = *call.inputs[0];
   const Tensor& b = *call.inputs[1];
-  // Aligned for every dtype, found without the division that an item size costs.
-  const auto places = reinterpret_cast<std::uintptr_t>(a.data_ptr()) |
-                      reinterpret_cast<std::uintptr_t>(b.data_ptr());
   return a.ndim() == 2 && b.ndim() == 2 && a.dtype() == b.dtype() && a.shape()[1] == b.shape()[0] &&
-         places % 8 == 0;
+         a.is_aligned() && b.is_aligned();
 }
 
 Tensor run_plain_product(const OpCall& call) {
@@ -257,8 +308,12 @@ Tensor run_product(const OpCall& call) {
   return out;
 }
 
-/// Row-major and aligned, as kernels that do not walk strides want it.
-Tensor packed(const Tensor& t) { return t.is_contiguous() && t.is_aligned() ? t : clone(t); }
+/// `t` as a kernel wants it, copied where it is not.
+Tensor laid_out(const Tensor& t, Inputs wanted) {
+  const bool fits =
+      wanted == Inputs::Any || (t.is_aligned() && (wanted == Inputs::Aligned || t.is_contiguous()));
+  return fits ? t : clone(t);
+}
 
 void call_irregular(const OpCall& call, std::span<const View> outputs) {
   std::vector<Tensor> inputs;
@@ -266,7 +321,7 @@ void call_irregular(const OpCall& call, std::span<const View> outputs) {
   inputs.reserve(call.inputs.size());
   in.reserve(call.inputs.size());
   for (const Tensor* t : call.inputs) {
-    inputs.push_back(irregular_row(call.op).strided_inputs ? *t : packed(*t));
+    inputs.push_back(laid_out(*t, irregular_row(call.op).inputs));
     in.push_back(view_of(inputs.back()));
   }
   const watch::KernelScope scope(call.op);
@@ -319,7 +374,7 @@ int kind(DType dtype) { return is_bool(dtype) ? 0 : is_integer(dtype) ? 1 : 2; }
 
 void check_writable(const OpCall& call, const Tensor& out) {
   if (!out.defined()) throw ValueError(message(call.name(), ": the output is undefined"));
-  if (out.layout().may_self_overlap()) {
+  if (!out.is_contiguous() && out.layout().may_self_overlap()) {
     throw ValueError(message(call.name(), ": cannot write into ", describe(out), " with strides ",
                              to_string(out.strides()),
                              ", which holds some element more than once; clone it first"));
@@ -367,13 +422,15 @@ void run_product_into(const OpCall& call, const Tensor& out) {
   out.storage()->bump_version();
 }
 
-/// Somebody looks on, or the result will have a history.
+/// Somebody looks on, or the result will have a history. Throws where an input is undefined.
 bool needs_tape(const OpCall& call, const Tensor* out = nullptr) {
-  if (watch::on() != 0) [[unlikely]]
-    return true;
-  bool tracked = out != nullptr && History::maybe_tracked(*out);
-  for (const Tensor* t : call.inputs) tracked |= History::maybe_tracked(*t);
-  return tracked && History::recording();
+  bool tracked = out != nullptr && out->defined() && History::maybe_tracked(*out);
+  for (const Tensor* t : call.inputs) {
+    if (!t->defined()) [[unlikely]]
+      throw_undefined(call);
+    tracked |= History::maybe_tracked(*t);
+  }
+  return (tracked && History::recording()) || watch::on() != 0;
 }
 
 }  // namespace
@@ -408,6 +465,13 @@ void execute_into(const OpCall& call, const Tensor& out) {
     return;
   }
   const bool irregular = op_info(call.op).family == Family::Irregular;
+  if (!irregular) {
+    if (const PlainCall plain(call); plain.fits_into(out)) {
+      plain.run_into(out);
+      out.storage()->bump_version();
+      return;
+    }
+  }
   ElementwiseTypes types{};
   if (!irregular) types = check_result_fits(call, out);
   // Inputs that share memory with the output without being it would be read after they were
@@ -450,20 +514,16 @@ void execute_update(const OpCall& call, const Tensor& out) {
   out.storage()->bump_version();
 }
 
-Tensor run(const OpCall& call) {
-  check_defined(call);
-  return needs_tape(call) ? tape::run(call) : execute(call);
-}
+Tensor run(const OpCall& call) { return needs_tape(call) ? tape::run(call) : execute(call); }
 
 std::vector<Tensor> run_many(const OpCall& call) {
-  check_defined(call);
   return needs_tape(call) ? tape::run_many(call) : execute_many(call);
 }
 
 void run_into(const OpCall& call, const Tensor& out) {
-  check_defined(call);
+  const bool taped = needs_tape(call, &out);
   check_writable(call, out);
-  if (needs_tape(call, &out)) {
+  if (taped) {
     tape::run_into(call, out);
   } else {
     execute_into(call, out);
@@ -471,9 +531,9 @@ void run_into(const OpCall& call, const Tensor& out) {
 }
 
 void run_update(const OpCall& call, const Tensor& out) {
-  check_defined(call);
+  const bool taped = needs_tape(call, &out);
   check_writable(call, out);
-  if (needs_tape(call, &out)) {
+  if (taped) {
     tape::run_update(call, out);
   } else {
     execute_update(call, out);

@@ -7,12 +7,18 @@
 
 namespace baregrad {
 
+/// What layouts a kernel takes; others are copied first.
+enum class Inputs : std::uint8_t {
+  Any,      ///< it walks strides itself and stages what is not aligned
+  Aligned,  ///< it walks strides itself
+  Packed,   ///< row-major and aligned
+};
+
 struct IrregularRow {
   OpId op;
   /// Shapes and dtypes of the outputs. Checks everything that the kernel relies on and throws.
   std::vector<OutputSpec> (*infer)(const OpCall& call);
-  /// The kernel walks strides itself; otherwise inputs come row-major and aligned.
-  bool strided_inputs;
+  Inputs inputs;
 };
 
 /// The row of an irregular op.
@@ -44,5 +50,21 @@ std::vector<OutputSpec> infer_sort(const OpCall& call);
 std::vector<OutputSpec> infer_topk(const OpCall& call);
 std::vector<OutputSpec> infer_searchsorted(const OpCall& call);
 std::vector<OutputSpec> infer_unique(const OpCall& call);
+std::vector<OutputSpec> infer_conv2d(const OpCall& call);
+std::vector<OutputSpec> infer_conv2d_input(const OpCall& call);
+std::vector<OutputSpec> infer_conv2d_weight(const OpCall& call);
+std::vector<OutputSpec> infer_max_pool2d(const OpCall& call);
+std::vector<OutputSpec> infer_avg_pool2d(const OpCall& call);
+std::vector<OutputSpec> infer_avg_pool2d_backward(const OpCall& call);
+std::vector<OutputSpec> infer_layer_norm(const OpCall& call);
+std::vector<OutputSpec> infer_layer_norm_backward(const OpCall& call);
+std::vector<OutputSpec> infer_rms_norm(const OpCall& call);
+std::vector<OutputSpec> infer_rms_norm_backward(const OpCall& call);
+std::vector<OutputSpec> infer_batch_norm(const OpCall& call);
+std::vector<OutputSpec> infer_batch_norm_backward(const OpCall& call);
+std::vector<OutputSpec> infer_cross_entropy(const OpCall& call);
+std::vector<OutputSpec> infer_cross_entropy_backward(const OpCall& call);
+std::vector<OutputSpec> infer_attention(const OpCall& call);
+std::vector<OutputSpec> infer_attention_backward(const OpCall& call);
 
 }  // namespace baregrad

@@ -7,6 +7,7 @@
 #include "core/checked.h"
 #include "core/history.h"
 #include "core/message.h"
+#include "ops/activation_name.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
 #include "ops/named.h"
@@ -15,22 +16,6 @@
 namespace baregrad {
 
 namespace {
-
-const char* name_of(Activation activation) {
-  switch (activation) {
-    case Activation::None:
-      return "none";
-    case Activation::Relu:
-      return "relu";
-    case Activation::Gelu:
-      return "gelu";
-    case Activation::GeluTanh:
-      return "gelu_tanh";
-    case Activation::Silu:
-      return "silu";
-  }
-  return "unknown";
-}
 
 [[noreturn]] void throw_inner(const OpCall& call, const Tensor& a, const Tensor& b, int a_axis,
                               int b_axis) {

@@ -25,6 +25,7 @@
 #include "baregrad/parallel.h"
 #include "parallel/observer.h"
 #include "parallel/parallel_for.h"
+#include "parallel/serial.h"
 
 namespace baregrad {
 namespace parallel {
@@ -42,17 +43,6 @@ constexpr int kPausesPerClockRead = 64;
 constexpr std::int64_t kNoError = std::numeric_limits<std::int64_t>::max();
 
 constinit thread_local bool t_in_region = false;
-
-class RegionScope {
- public:
-  RegionScope() noexcept : outer_(t_in_region) { t_in_region = true; }
-  ~RegionScope() { t_in_region = outer_; }
-  RegionScope(const RegionScope&) = delete;
-  RegionScope& operator=(const RegionScope&) = delete;
-
- private:
-  bool outer_;
-};
 
 void pause_cpu() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -388,7 +378,7 @@ bool Pool::try_run(std::int64_t n, std::int64_t grain, std::int64_t chunks, int 
   wake_children(0, participants);
 
   {
-    const RegionScope scope;
+    const SerialScope scope;
     work(0);
   }
   const auto all_done = [this] { return pending_.load(std::memory_order_seq_cst) == 0; };
@@ -531,7 +521,7 @@ void parallel_for_chunks(std::int64_t n, std::int64_t grain, ChunkFn body) {
       if (pool != nullptr && pool->try_run(n, grain, chunks, threads, body)) return;
     }
   }
-  const RegionScope scope;
+  const SerialScope scope;
   std::int64_t begin = 0;
   for (; n - begin > grain; begin += grain) {
     body(begin, begin + grain);
@@ -542,6 +532,9 @@ void parallel_for_chunks(std::int64_t n, std::int64_t grain, ChunkFn body) {
 }  // namespace detail
 
 bool in_parallel_region() noexcept { return t_in_region; }
+
+SerialScope::SerialScope() noexcept : outer_(t_in_region) { t_in_region = true; }
+SerialScope::~SerialScope() { t_in_region = outer_; }
 
 void set_observer(const Observer* observer) noexcept {
   g_observer.store(observer, std::memory_order_release);

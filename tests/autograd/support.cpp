@@ -135,7 +135,10 @@ const std::vector<OpId>& not_differentiable() {
       OpId::unique,
       // Made of nothing, or of chance.
       OpId::fill, OpId::arange, OpId::linspace, OpId::eye, OpId::random_uniform,
-      OpId::random_normal, OpId::random_int, OpId::random_perm, OpId::bernoulli};
+      OpId::random_normal, OpId::random_int, OpId::random_perm, OpId::bernoulli,
+      // Gradients in one pass, which the rules call where nothing is recorded.
+      OpId::layer_norm_backward, OpId::rms_norm_backward, OpId::batch_norm_backward,
+      OpId::cross_entropy_backward, OpId::attention_backward};
   return list;
 }
 

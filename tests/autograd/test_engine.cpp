@@ -232,6 +232,7 @@ TEST(Engine, SetGradChecksShapeAndPlace) {
   const Tensor x = leaf({1, 2});
   EXPECT_THROW(x.set_grad(Tensor::of<double>({1})), ShapeError);
   EXPECT_THROW((x * 1.0).set_grad(Tensor::of<double>({1, 2})), GradError);
+  EXPECT_THROW(x.set_grad(x), ValueError);  // would never die
   x.set_grad(Tensor::of<double>({5, 6}));
   sum(x).backward();
   EXPECT_EQ(values(x.grad()), (std::vector<double>{6, 7}));

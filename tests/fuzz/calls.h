@@ -30,6 +30,7 @@ std::vector<Row> view_rows();
 std::vector<Row> movement_rows();
 std::vector<Row> indexing_rows();
 std::vector<Row> product_rows();
+std::vector<Row> conv_rows();
 std::vector<Row> tensor_rows();
 
 }  // namespace baregrad::fuzz

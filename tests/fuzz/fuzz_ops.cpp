@@ -99,7 +99,7 @@ class Fuzzer {
  public:
   Fuzzer(std::uint64_t seed, bool verbose) : seed_(seed), verbose_(verbose) {
     for (const auto part : {creation_rows, elementwise_rows, reduction_rows, view_rows,
-                            movement_rows, indexing_rows, product_rows, tensor_rows}) {
+                            movement_rows, indexing_rows, product_rows, conv_rows, tensor_rows}) {
       for (Row& row : part()) rows_.push_back(std::move(row));
     }
     for (std::size_t r = 0; r < rows_.size(); ++r) {

@@ -37,6 +37,8 @@ struct OpRow {
   /// Dtypes of the main input that the op accepts.
   std::vector<DType> dtypes;
   int tensors = 1;
+  /// Inputs from this one on may be undefined.
+  int optional_from = 1000;
   /// Inputs below this number may be replaced by any view of the same shape (all but index and
   /// count arguments, whose layout is free too but whose values are not).
   bool elementwise = false;
@@ -49,6 +51,8 @@ struct OpRow {
   int ulp64 = -1;
   /// Where terms may cancel the error is measured in ULPs of this magnitude, not of the result.
   std::function<double(const double*)> scale;
+  /// Terms may cancel: where the order of sums may differ, errors are relative to at least this.
+  double magnitude = 0;
   /// Elementwise ops that need it say which values floats are drawn from; edges come on top.
   double low = -4.0;
   double high = 4.0;
@@ -69,6 +73,7 @@ std::vector<OpRow> reduction_rows();
 std::vector<OpRow> view_rows();
 std::vector<OpRow> product_rows();
 std::vector<OpRow> irregular_rows();
+std::vector<OpRow> fused_rows();
 
 /// Random values of a dtype: floats uniform in [low, high], integers small with some extremes.
 Tensor sample(Rng& rng, DType dtype, const Dims& shape, double low = -4.0, double high = 4.0);

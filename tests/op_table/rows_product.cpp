@@ -33,6 +33,7 @@ std::vector<OpRow> product_rows() {
   linear_row.op = OpId::linear;
   linear_row.dtypes = numeric_dtypes();
   linear_row.tensors = 3;
+  linear_row.optional_from = 2;  // without a bias it is linear too
   linear_row.call = [](const Inputs& in) {
     return std::vector<Tensor>{linear(in[0], in[1], in[2], Activation::Relu)};
   };

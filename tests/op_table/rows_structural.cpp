@@ -1,6 +1,7 @@
 // Rows of the view ops and the irregular ones. What each computes is asserted in tests/ops against
 // independent loops; the runners here check that layout, threads, ISA and failing memory change
 // nothing.
+#include "baregrad/ops_conv.h"
 #include "tests/op_table/op_table.h"
 
 namespace baregrad::op_table {
@@ -37,6 +38,30 @@ OpRow with(OpRow row, std::function<Tensor(Rng&, DType, const Dims&)> second) {
 /// An op that makes tensors: no input at all; `dtype` comes from a 0-size stand-in.
 OpRow source(OpId op, const std::vector<DType>& dtypes, std::function<Tensor(DType)> call) {
   return one(op, dtypes, [call](const Inputs& in) { return call(in[0].dtype()); });
+}
+
+/// Images for the ops that want them: none, small ones, or enough for several threads.
+Dims images_for(const Dims& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  if (count == 0) return {0, 2, 4, 3};
+  return count > 10000 ? Dims{5, 8, 31, 26} : Dims{2, 2, 4, 3};
+}
+/// Filters of 3 x 2 in two groups, over rows two apart: what they read and what they give.
+const ConvOptions kFilters{{2, 1}, {1, 1}, {1, 2}, 2};
+Dims filters_for(const Dims& images) { return {4, images[1] / 2, 3, 2}; }
+Dims filtered(const Dims& images) { return {images[0], 4, (images[2] - 1) / 2 + 1, images[3]}; }
+const PoolOptions kWindows{{3, 2}, {2, 1}, {1, 1}, true, false};
+Dims pooled(const Dims& images) { return {images[0], images[1], images[2] / 2 + 1, images[3] + 1}; }
+OpRow images(OpRow row, Dims (*first)(const Dims&), Dims (*second)(const Dims&) = nullptr) {
+  row.tensors = second == nullptr ? 1 : 2;
+  row.inputs = [first, second](Rng& rng, DType dtype, const Dims& shape) {
+    const Dims image = images_for(shape);
+    Inputs in{sample(rng, dtype, first == nullptr ? image : first(image))};
+    if (second != nullptr) in.push_back(sample(rng, dtype, second(image)));
+    return in;
+  };
+  return row;
 }
 
 }  // namespace
@@ -207,6 +232,39 @@ std::vector<OpRow> irregular_rows() {
     const UniqueAll u = unique_all(in[0]);
     return std::vector<Tensor>{u.values, u.indices, u.inverse, u.counts};
   }));
+  r.push_back(images(one(OpId::conv2d, floats,
+                         [](const Inputs& in) { return conv2d(in[0], in[1], Tensor(), kFilters); }),
+                     nullptr, filters_for));
+  // The size of the images is what the size of the gradient came from.
+  const auto image_of = [](const Tensor& g) {
+    return g.shape()[3] == 3 ? Dims{4, 3} : Dims{31, 26};
+  };
+  r.push_back(images(one(OpId::conv2d_input, floats,
+                         [image_of](const Inputs& in) {
+                           return conv2d_input(in[0], in[1], image_of(in[0]), kFilters);
+                         }),
+                     filtered, filters_for));
+  r.push_back(images(one(OpId::conv2d_weight, floats,
+                         [](const Inputs& in) {
+                           return conv2d_weight(in[0], in[1], {3, 2}, kFilters);
+                         }),
+                     nullptr, filtered));
+  r.push_back(images(many(OpId::max_pool2d, floats,
+                          [](const Inputs& in) {
+                            const auto [values, positions] =
+                                max_pool2d_with_indices(in[0], kWindows);
+                            return std::vector<Tensor>{values, positions};
+                          }),
+                     nullptr));
+  r.push_back(images(
+      one(OpId::avg_pool2d, floats, [](const Inputs& in) { return avg_pool2d(in[0], kWindows); }),
+      nullptr));
+  r.push_back(images(one(OpId::avg_pool2d_backward, floats,
+                         [](const Inputs& in) {
+                           return avg_pool2d_backward(
+                               in[0], in[0].shape()[3] == 4 ? Dims{4, 3} : Dims{31, 26}, kWindows);
+                         }),
+                     pooled));
   return r;
 }
 

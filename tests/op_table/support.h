@@ -54,9 +54,9 @@ inline std::vector<char> bytes_of(const Tensor& t) {
 }
 
 /// Same shape, dtype and bits; a NaN equals any NaN. With `relative`, floats may differ by that
-/// much.
+/// much of their magnitude, which counts as `least` where it is less.
 inline void expect_same(const Tensor& got, const Tensor& want, const std::string& what,
-                        double relative = 0.0) {
+                        double relative = 0.0, double least = 0.0) {
   ASSERT_EQ(got.dtype(), want.dtype()) << what;
   ASSERT_EQ(got.shape(), want.shape()) << what;
   const std::vector<char> a = bytes_of(got);
@@ -68,7 +68,9 @@ inline void expect_same(const Tensor& got, const Tensor& want, const std::string
     const double x = load_scalar(&a[i], got.dtype()).to_double();
     const double y = load_scalar(&b[i], want.dtype()).to_double();
     if (is_floating(got.dtype()) && std::isnan(x) && std::isnan(y)) continue;
-    if (is_floating(got.dtype()) && std::fabs(x - y) <= relative * std::fabs(y)) continue;
+    if (is_floating(got.dtype()) && std::fabs(x - y) <= relative * std::fmax(std::fabs(y), least)) {
+      continue;
+    }
     FAIL() << what << ": element " << i / width << " is " << x << ", not " << y;
   }
 }

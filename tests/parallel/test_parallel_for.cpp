@@ -26,6 +26,7 @@
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
 #include "parallel/parallel_for.h"
+#include "parallel/serial.h"
 
 namespace baregrad {
 namespace {
@@ -525,6 +526,23 @@ TEST(NumThreadsEnvironment, AnythingElseMeansTheCoresOfTheAffinityMask) {
   const int pinned = fresh_process_num_threads(nullptr);
   ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
   EXPECT_EQ(pinned, 1);
+}
+
+TEST_F(ParallelFor, InASerialScopeChunksRunInlineAndInOrder) {
+  set_num_threads(4);
+  const std::thread::id self = std::this_thread::get_id();
+  {
+    const parallel::SerialScope outer;
+    const parallel::SerialScope inner;
+    std::int64_t next = 0;
+    parallel_for(100, 1, [&](std::int64_t begin, std::int64_t) {
+      EXPECT_EQ(std::this_thread::get_id(), self);
+      EXPECT_EQ(begin, next++);
+    });
+    EXPECT_EQ(next, 100);
+    EXPECT_TRUE(in_parallel_region());
+  }
+  EXPECT_FALSE(in_parallel_region());
 }
 
 TEST_F(Fork, ChildAndGrandchildStartTheirOwnWorkers) {

@@ -16,9 +16,12 @@ void register_ternary(KernelTable& table);
 void register_casts(KernelTable& table);
 void register_reductions(KernelTable& table);
 void register_rows(KernelTable& table);
+void register_conv(KernelTable& table);
+void register_norm(KernelTable& table);
 void register_gemm_f32(KernelTable& table);
 void register_gemm_f64(KernelTable& table);
 void register_gemm_int(KernelTable& table);
+void register_steps(KernelTable& table);
 void register_staging(KernelTable& table);
 
 }  // namespace baregrad::kernels::HWY_NAMESPACE

@@ -21,16 +21,6 @@ struct VecSumSquares : VecInDouble<T> {
 };
 
 template <class T>
-struct VecDeviation : VecInDouble<T> {
-  using Scalar = Deviation<T>;
-  template <class V>
-  static V step(V a, V x, V s) {
-    const V d = hn::Sub(x, s);
-    return hn::MulAdd(d, d, a);
-  }
-};
-
-template <class T>
 struct VecProd : VecInDouble<T> {
   using Scalar = Prod<T>;
   template <class V>

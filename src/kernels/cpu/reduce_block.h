@@ -356,6 +356,16 @@ struct VecSum : VecInDouble<T> {
   }
 };
 
+template <class T>
+struct VecDeviation : VecInDouble<T> {
+  using Scalar = Deviation<T>;
+  template <class V>
+  static V step(V a, V x, V s) {
+    const V d = hn::Sub(x, s);
+    return hn::MulAdd(d, d, a);
+  }
+};
+
 // Greatest (or least) of float vectors; NaN is taken and kept.
 template <class T, bool kGreatest>
 struct VecExtreme {

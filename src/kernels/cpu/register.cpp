@@ -15,9 +15,12 @@ void register_kernels(KernelTable& table) {
   register_casts(table);
   register_reductions(table);
   register_rows(table);
+  register_conv(table);
+  register_norm(table);
   register_gemm_f32(table);
   register_gemm_f64(table);
   register_gemm_int(table);
+  register_steps(table);
   register_staging(table);
 }
 

@@ -10,9 +10,12 @@ void register_reference(KernelTable& table);
 
 // Its parts.
 void register_reference_reductions(KernelTable& table);
+void register_reference_conv(KernelTable& table);
+void register_reference_norm(KernelTable& table);
 namespace reference {
 void register_elementwise(KernelTable& table);
 void register_casts(KernelTable& table);
+void register_steps(KernelTable& table);
 }  // namespace reference
 
 }  // namespace baregrad::kernels

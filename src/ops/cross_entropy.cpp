@@ -1,0 +1,151 @@
+// Cross-entropy: classes go through the fused op, probabilities through log_softmax.
+#include <cstring>
+
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "core/checked.h"
+#include "core/message.h"
+#include "kernels/abi.h"
+#include "ops/dispatch.h"
+#include "ops/fused.h"
+#include "ops/irregular.h"
+#include "ops/named.h"
+#include "ops/positions.h"
+
+namespace baregrad {
+
+namespace {
+
+constexpr const char* kWho = "cross_entropy";
+
+void check_arguments(const Tensor& logits, const Tensor& target,
+                     const CrossEntropyOptions& options) {
+  require_defined(logits, "logits", kWho);
+  require_defined(target, "target", kWho);
+  if (!is_floating(logits.dtype())) {
+    throw DTypeError(message(kWho, ": logits must be floating, not ", describe(logits),
+                             "; convert them with astype"));
+  }
+  if (logits.ndim() == 0) {
+    throw ShapeError(message(kWho, ": logits need an axis of classes, [C] or [N, C, ...], not ",
+                             describe(logits)));
+  }
+  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
+    throw ValueError(
+        message(kWho, ": label_smoothing must lie in [0, 1], got ", options.label_smoothing));
+  }
+}
+
+/// All axes but the one of classes.
+Dims without_classes(const Tensor& logits) {
+  Dims shape = logits.shape();
+  shape.erase(logits.ndim() == 1 ? 0 : 1);
+  return shape;
+}
+
+/// The class weights in the compute dtype, or an undefined tensor. No gradient goes to them.
+Tensor class_weights(const CrossEntropyOptions& options, const Tensor& logits, std::int64_t classes,
+                     DType compute) {
+  if (!options.weight.defined()) return {};
+  if (!is_floating(options.weight.dtype())) {
+    throw DTypeError(message(kWho, ": weight must be floating, not ", describe(options.weight)));
+  }
+  if (!(options.weight.shape() == Dims{classes})) {
+    throw ShapeError(message(kWho, ": weight must have one number per class, [", classes, "] for ",
+                             describe(logits), ", not ", describe(options.weight)));
+  }
+  return converted(options.weight, compute, kWho).detach();
+}
+
+/// Rows of logits: classes last, everything else one axis.
+Tensor as_rows(const Tensor& logits, std::int64_t rows, std::int64_t classes) {
+  if (logits.ndim() == 2) return logits;
+  return reshape(logits.ndim() == 1 ? logits : moveaxis(logits, {1}, {-1}), {rows, classes});
+}
+
+Tensor of_probabilities(const Tensor& logits, const Tensor& target,
+                        const CrossEntropyOptions& options, std::int64_t classes, DType compute) {
+  if (!(target.shape() == logits.shape())) {
+    throw ShapeError(message(kWho, ": probabilities must have the shape of the logits, ",
+                             describe(logits), ", not ", describe(target)));
+  }
+  const Tensor weight = class_weights(options, logits, classes, compute);
+  const int axis = logits.ndim() == 1 ? 0 : 1;
+  const double smoothing = options.label_smoothing;
+  Tensor wanted = converted(target, compute, kWho);
+  if (smoothing != 0) wanted = wanted * (1 - smoothing) + smoothing / static_cast<double>(classes);
+  if (weight.defined()) {
+    Dims beside(logits.ndim() - axis, 1);
+    beside[0] = classes;
+    wanted = wanted * reshape(weight, beside);
+  }
+  const Tensor x = converted(logits, compute, kWho);
+  Tensor losses = negative(sum(log_softmax(x, axis) * wanted, axis));
+  if (options.reduction == Reduction::None) return losses;
+  const Tensor total = sum(losses);
+  return options.reduction == Reduction::Sum ? total : total / static_cast<double>(losses.numel());
+}
+
+}  // namespace
+
+// logits [N, C], classes [N] int64[, weights [C]]; attrs.mode: 0 none, 1 mean, 2 sum, params[0]:
+// smoothing, ints[0]: the class to ignore. The statistics: greatest and sum of exponentials of each
+// row, then the weight of all rows.
+std::vector<OutputSpec> infer_cross_entropy(const OpCall& call) {
+  const Tensor& x = *call.inputs[0];
+  const Tensor& target = *call.inputs[1];
+  const std::int64_t rows = x.shape()[0];
+  const std::int64_t classes = x.shape()[1];
+  const auto* from = reinterpret_cast<const char*>(target.data<std::int64_t>());
+  const std::int64_t step = target.strides()[0] * static_cast<std::int64_t>(sizeof(std::int64_t));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    std::int64_t at = 0;
+    std::memcpy(&at, from + i * step, sizeof at);  // borrowed memory need not be aligned
+    if (at == call.attrs.ints[0] || (at >= 0 && at < classes)) continue;
+    throw IndexError(message(call.name(), ": class ", at, " (row ", i, " of the target) of ",
+                             describe(x), " with C = ", classes,
+                             " classes: must lie in [0, C) or be ignore_index, ",
+                             call.attrs.ints[0]));
+  }
+  const Dims loss = call.attrs.mode == 0 ? Dims{rows} : Dims{};
+  return {{loss, x.dtype()}, {{2 * rows + 1}, x.dtype()}};
+}
+// g, logits, classes, the statistics[, weights].
+std::vector<OutputSpec> infer_cross_entropy_backward(const OpCall& call) {
+  return {{call.inputs[1]->shape(), call.inputs[1]->dtype()}};
+}
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& target,
+                     const CrossEntropyOptions& options) {
+  check_arguments(logits, target, options);
+  const std::int64_t classes = logits.shape()[logits.ndim() == 1 ? 0 : 1];
+  const DType compute = kernels::compute_dtype(logits.dtype());
+  if (is_floating(target.dtype())) {
+    return converted(of_probabilities(logits, target, options, classes, compute), logits.dtype(),
+                     kWho);
+  }
+  const Dims outer = without_classes(logits);
+  if (!(target.shape() == outer)) {
+    throw ShapeError(message(kWho, ": the classes of ", describe(logits), " must have shape ",
+                             to_string(outer), ", not ", describe(target)));
+  }
+  const std::int64_t rows = checked_numel(outer, compute, kWho);
+  const Tensor weight = class_weights(options, logits, classes, compute);
+  const Tensor picked = reshape(as_int64(target, "target", kWho), {rows});
+  const Tensor classes_of = picked.is_aligned() ? picked : clone(picked);
+  const Tensor x = as_rows(converted(logits, compute, kWho), rows, classes);
+  Attrs attrs;
+  attrs.mode = options.reduction == Reduction::None   ? 0
+               : options.reduction == Reduction::Mean ? 1
+                                                      : 2;
+  attrs.params[0] = options.label_smoothing;
+  attrs.ints[0] = options.ignore_index;
+  const std::vector<Tensor> results =
+      weight.defined() ? run_many(OpId::cross_entropy, {&x, &classes_of, &weight}, attrs)
+                       : run_many(OpId::cross_entropy, {&x, &classes_of}, attrs);
+  const Tensor loss =
+      attrs.mode == 0 && !(outer == Dims{rows}) ? reshape(results[0], outer) : results[0];
+  return converted(loss, logits.dtype(), kWho);
+}
+
+}  // namespace baregrad
