@@ -1,0 +1,119 @@
+// Clipping of gradients: a pass that adds up their squares, a pass that scales them.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "baregrad/optim.h"
+#include "core/message.h"
+#include "core/number_text.h"
+#include "kernels/step.h"
+#include "optim/views.h"
+
+namespace baregrad::optim {
+
+namespace {
+
+/// The gradients there are, in the parameters' order, each once: two parameters may share one.
+class Gradients {
+ public:
+  /// Makes those writable that are not: an expanded one holds an element many times.
+  void gather(const Tensors& params, const char* who) {
+    gradients_.clear();
+    places_.clear();
+    for (std::size_t i = 0; i < params.size(); ++i) {
+      if (!params[i].defined()) throw ValueError(message(who, ": parameter ", i, " is undefined"));
+      Tensor gradient = params[i].grad();
+      if (!gradient.defined() || gradient.numel() == 0) continue;
+      if (gradient.layout().may_self_overlap()) {
+        gradient = clone(gradient.detach());
+        params[i].set_grad(gradient);
+      }
+      places_.emplace_back(gradient.data_ptr(), gradients_.size());
+      gradients_.push_back(std::move(gradient));
+    }
+    std::sort(places_.begin(), places_.end());
+    for (std::size_t i = 1; i < places_.size(); ++i) {
+      if (places_[i].first == places_[i - 1].first) gradients_[places_[i].second] = Tensor();
+    }
+    std::erase_if(gradients_, [](const Tensor& t) { return !t.defined(); });
+  }
+
+  double square_sum() {
+    fill({});
+    return list_.square_sum();
+  }
+
+  void run(kernels::StepRule rule, double number) {
+    kernels::StepNumbers numbers;
+    numbers.lr = number;
+    fill(numbers, rule);
+    list_.run();
+    for (const Tensor& gradient : gradients_) gradient.storage()->bump_version();
+  }
+
+  /// Lets go of the tensors, not of the memory of the lists.
+  void clear() noexcept { gradients_.clear(); }
+
+ private:
+  void fill(const kernels::StepNumbers& numbers,
+            kernels::StepRule rule = kernels::StepRule::Scale) {
+    list_.clear();
+    list_.add_numbers(numbers);
+    for (const Tensor& gradient : gradients_) {
+      const kernels::View view = view_of(gradient);
+      list_.add(rule, 0, {&view, 1});
+    }
+  }
+
+  kernels::StepList list_;
+  Tensors gradients_;
+  std::vector<std::pair<const void*, std::size_t>> places_;
+};
+
+/// The lists of this thread: with their memory kept, a clip in every step allocates nothing.
+class GradientsScope {
+ public:
+  GradientsScope(const Tensors& params, const char* who) { gradients().gather(params, who); }
+  ~GradientsScope() { gradients().clear(); }
+  GradientsScope(const GradientsScope&) = delete;
+  GradientsScope& operator=(const GradientsScope&) = delete;
+  Gradients* operator->() const noexcept { return &gradients(); }
+
+ private:
+  static Gradients& gradients() {
+    static thread_local Gradients lists;
+    return lists;
+  }
+};
+
+}  // namespace
+
+double clip_grad_norm_(const Tensors& params, double max_norm, bool error_if_nonfinite) {
+  constexpr const char* kWho = "clip_grad_norm_";
+  if (!(max_norm >= 0)) {
+    throw ValueError(message(kWho, ": max_norm is ", number_text(max_norm), ", not at least 0"));
+  }
+  const GradientsScope gradients(params, kWho);
+  const double norm = std::sqrt(gradients->square_sum());
+  if (error_if_nonfinite && !std::isfinite(norm)) {
+    throw ValueError(message(kWho, ": the norm of the gradients of ", params.size(),
+                             " parameters is ", number_text(norm), "; nothing was changed"));
+  }
+  const double factor = max_norm / (norm + 1e-6);
+  // NaN is not below 1 and spreads all the same.
+  if (!(factor >= 1)) gradients->run(kernels::StepRule::Scale, factor);
+  return norm;
+}
+
+void clip_grad_value_(const Tensors& params, double limit) {
+  constexpr const char* kWho = "clip_grad_value_";
+  if (!(limit >= 0)) {
+    throw ValueError(message(kWho, ": the limit is ", number_text(limit), ", not at least 0"));
+  }
+  const GradientsScope gradients(params, kWho);
+  gradients->run(kernels::StepRule::Clamp, limit);
+}
+
+}  // namespace baregrad::optim

@@ -1,0 +1,307 @@
+// What all optimizers share: groups, the step, what is saved.
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "core/message.h"
+#include "core/number_text.h"
+#include "optim/rule.h"
+#include "optim/values.h"
+#include "optim/views.h"
+
+namespace baregrad::optim {
+
+namespace {
+
+// More than any optimizer has.
+constexpr std::size_t kMaxSettings = 8;
+
+/// What is kept for one parameter.
+struct Slot {
+  std::int64_t steps = 0;
+  std::array<Tensor, kMaxStates> states;
+  // Bit k: states[k] was made and no step has used it.
+  unsigned fresh = 0;
+};
+
+std::string key(std::size_t parameter, const char* name) {
+  return std::to_string(parameter) + "." + name;
+}
+std::string group_key(std::size_t group) { return "group." + std::to_string(group) + "."; }
+
+}  // namespace
+
+std::string describe_state(const Tensor& parameter) {
+  return message(name(state_dtype(parameter.dtype())), to_string(parameter.shape()));
+}
+
+void check_parameter(const Tensor& t, std::size_t index, const char* who) {
+  if (!t.defined()) throw ValueError(message(who, ": parameter ", index, " is undefined"));
+  if (!is_floating(t.dtype())) {
+    throw DTypeError(message(who, ": parameter ", index, " is ", describe(t),
+                             "; only floating tensors can be optimized"));
+  }
+  if (!t.is_leaf()) {
+    throw GradError(message(who, ": parameter ", index, ", ", describe(t), ", is the result of ",
+                            t.grad_fn(), "; only leaves can be optimized"));
+  }
+  if (t.layout().may_self_overlap()) {
+    throw ValueError(message(who, ": parameter ", index, ", ", describe(t), " with strides ",
+                             to_string(t.strides()),
+                             ", holds some element more than once; clone it first"));
+  }
+}
+
+// ---- Group
+
+double& Group::operator[](std::string_view name) {
+  std::string names;
+  for (Setting& setting : settings_) {
+    if (setting.name == name) return setting.value;
+    names += (names.empty() ? "" : ", ") + std::string(setting.name);
+  }
+  throw ValueError(message(optimizer_ == nullptr ? "Group" : optimizer_, ": there is no setting '",
+                           name, "'; there are ", names));
+}
+
+double Group::operator[](std::string_view name) const { return const_cast<Group&>(*this)[name]; }
+
+bool Group::has(std::string_view name) const noexcept {
+  return std::any_of(settings_.begin(), settings_.end(),
+                     [&](const Setting& setting) { return setting.name == name; });
+}
+
+// ---- Optimizer
+
+struct Optimizer::Impl {
+  const OptimizerRule& rule;
+  std::vector<Group> groups;
+  std::vector<Slot> slots;  // of all groups' parameters, one after the other
+
+  // Of the step in hand; kept for their memory.
+  kernels::StepList list;
+  Tensors gradients;
+  std::vector<std::size_t> moved;  // slots that take part
+};
+
+namespace {
+
+/// Why these settings cannot be, "" when they can.
+std::string problem_of(const OptimizerRule& rule, const double* values) {
+  for (std::size_t i = 0; i < rule.settings.size(); ++i) {
+    const OptimizerRule::Setting& s = rule.settings[i];
+    const double v = values[i];
+    if (v >= s.least && v <= s.most && !(s.below && v == s.most)) continue;
+    return message(s.name, " is ", number_text(v), ", not in [", number_text(s.least), ", ",
+                   number_text(s.most), s.below ? ")" : "]");
+  }
+  const char* const together = rule.problem == nullptr ? nullptr : rule.problem(values);
+  return together == nullptr ? "" : together;
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const OptimizerRule& rule) : impl_(new Impl{rule, {}, {}, {}, {}, {}}) {}
+Optimizer::~Optimizer() = default;
+
+const char* Optimizer::name() const noexcept { return impl_->rule.name; }
+std::vector<Group>& Optimizer::groups() noexcept { return impl_->groups; }
+const std::vector<Group>& Optimizer::groups() const noexcept { return impl_->groups; }
+
+void Optimizer::add(Tensors params, const std::vector<double>& values) {
+  const OptimizerRule& rule = impl_->rule;
+  if (params.empty()) throw ValueError(message(rule.name, ": there are no parameters"));
+  if (const std::string problem = problem_of(rule, values.data()); !problem.empty()) {
+    throw ValueError(message(rule.name, ": ", problem));
+  }
+  // Elements by where they begin: parameters that lie elsewhere are not compared.
+  std::multimap<const void*, const Tensor*> known;
+  for (const Group& group : impl_->groups) {
+    for (const Tensor& t : group.params_) known.emplace(t.data_ptr(), &t);
+  }
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const Tensor& t = params[i];
+    check_parameter(t, i, rule.name);
+    const auto [first, last] = known.equal_range(t.data_ptr());
+    for (auto other = first; other != last && t.numel() != 0; ++other) {
+      if (other->second->is_same(t) ||
+          (other->second->shape() == t.shape() && other->second->strides() == t.strides())) {
+        throw ValueError(
+            message(rule.name, ": parameter ", i, ", ", describe(t), ", was given before"));
+      }
+    }
+    known.emplace(t.data_ptr(), &t);
+  }
+  Group group;
+  group.params_ = std::move(params);
+  group.optimizer_ = rule.name;
+  for (std::size_t i = 0; i < rule.settings.size(); ++i) {
+    group.settings_.push_back({rule.settings[i].name, values[i]});
+  }
+  impl_->slots.reserve(impl_->slots.size() + group.params_.size());
+  impl_->groups.push_back(std::move(group));
+  impl_->slots.resize(impl_->slots.size() + impl_->groups.back().params_.size());
+}
+
+void Optimizer::step() {
+  Impl& im = *impl_;
+  const OptimizerRule& rule = im.rule;
+  im.list.clear();
+  im.gradients.clear();
+  im.moved.clear();
+  std::size_t index = 0;
+  for (const Group& group : im.groups) {
+    double settings[kMaxSettings];
+    for (std::size_t i = 0; i < group.settings_.size(); ++i) settings[i] = group.settings_[i].value;
+    const OptimizerRule::Choice choice = rule.choose(settings);
+    const double initial = rule.initial == nullptr ? 0 : rule.initial(settings);
+    // Parameters that have gone equally far share their numbers.
+    std::int64_t last_steps = -1;
+    bool last_first = false;
+    std::size_t numbers = 0;
+    for (const Tensor& parameter : group.params_) {
+      Slot& slot = im.slots[index++];
+      Tensor gradient = parameter.grad();
+      if (!gradient.defined()) continue;
+      if (gradient.same_storage(parameter)) gradient = clone(gradient.detach());
+      kernels::View views[kernels::kMaxStepOperands] = {view_of(parameter), view_of(gradient)};
+      std::size_t operands = 2;
+      bool first = false;
+      for (std::size_t k = 0; k < rule.states.size(); ++k) {
+        if ((choice.states >> k & 1U) == 0) continue;
+        Tensor& state = slot.states[k];
+        if (!state.defined()) {
+          state = full(parameter.shape(), initial, state_dtype(parameter.dtype()));
+          slot.fresh |= 1U << k;
+        }
+        first |= (slot.fresh >> k & 1U) != 0;
+        views[operands++] = view_of(state);
+      }
+      if (slot.steps != last_steps || first != last_first) {
+        kernels::StepNumbers made = rule.prepare(settings, static_cast<double>(slot.steps + 1));
+        made.first = first;
+        numbers = im.list.add_numbers(made);
+        last_steps = slot.steps;
+        last_first = first;
+      }
+      im.list.add(choice.kernel, numbers, {views, operands});
+      im.gradients.push_back(std::move(gradient));
+      im.moved.push_back(index - 1);
+    }
+  }
+  im.list.run();
+  for (const std::size_t i : im.moved) {
+    Slot& slot = im.slots[i];
+    ++slot.steps;
+    slot.fresh = 0;
+    for (const Tensor& state : slot.states) {
+      if (state.defined()) state.storage()->bump_version();
+    }
+  }
+  im.gradients.clear();
+  auto moved = im.moved.begin();
+  index = 0;
+  for (const Group& group : im.groups) {
+    for (const Tensor& parameter : group.params_) {
+      if (moved == im.moved.end()) return;
+      if (*moved != index++) continue;
+      parameter.storage()->bump_version();
+      ++moved;
+    }
+  }
+}
+
+void Optimizer::zero_grad(bool set_to_none) {
+  for (const Group& group : impl_->groups) {
+    for (const Tensor& parameter : group.params_) {
+      if (set_to_none) {
+        parameter.zero_grad();
+      } else if (const Tensor gradient = parameter.grad(); gradient.defined()) {
+        if (gradient.layout().may_self_overlap()) {
+          parameter.set_grad(zeros(gradient.shape(), gradient.dtype()));
+        } else {
+          gradient.detach().fill_(0);
+        }
+      }
+    }
+  }
+}
+
+State Optimizer::state() const {
+  const Impl& im = *impl_;
+  State state;
+  state.values["optimizer"] = im.rule.name;
+  state.values["groups"] = std::to_string(im.groups.size());
+  std::size_t index = 0;
+  for (std::size_t g = 0; g < im.groups.size(); ++g) {
+    const Group& group = im.groups[g];
+    const std::string prefix = group_key(g);
+    state.values[prefix + "params"] = std::to_string(group.params_.size());
+    for (const Group::Setting& setting : group.settings_) {
+      state.values[prefix + setting.name] = number_text(setting.value);
+    }
+    for (std::size_t i = 0; i < group.params_.size(); ++i, ++index) {
+      const Slot& slot = im.slots[index];
+      state.values[key(index, "step")] = std::to_string(slot.steps);
+      // Which there are is said too: settings may have changed since the last step.
+      std::string names;
+      for (std::size_t k = 0; k < im.rule.states.size(); ++k) {
+        if (!slot.states[k].defined() || (slot.fresh >> k & 1U) != 0) continue;
+        names += (names.empty() ? "" : ",") + std::string(im.rule.states[k]);
+        state.tensors.push_back({key(index, im.rule.states[k]), slot.states[k]});
+      }
+      state.values[key(index, "tensors")] = names;
+    }
+  }
+  return state;
+}
+
+void Optimizer::load_state(const State& state) {
+  Impl& im = *impl_;
+  StateReader reader(state, std::string(im.rule.name) + ".load_state");
+  reader.expect("optimizer", im.rule.name);
+  reader.expect("groups", std::to_string(im.groups.size()));
+  std::vector<std::vector<double>> settings;
+  std::vector<Slot> slots(im.slots.size());
+  std::vector<std::array<const Tensor*, kMaxStates>> sources(im.slots.size());
+  std::size_t index = 0;
+  for (std::size_t g = 0; g < im.groups.size(); ++g) {
+    const Group& group = im.groups[g];
+    const std::string prefix = group_key(g);
+    reader.expect(prefix + "params", std::to_string(group.params_.size()));
+    std::vector<double>& values = settings.emplace_back();
+    for (const Group::Setting& setting : group.settings_) {
+      values.push_back(reader.number(prefix + setting.name));
+    }
+    if (const std::string problem = problem_of(im.rule, values.data()); !problem.empty()) {
+      reader.add_problem(prefix + problem);
+    }
+    for (const Tensor& parameter : group.params_) {
+      slots[index].steps = reader.count(key(index, "step"));
+      const std::string names = "," + reader.text(key(index, "tensors")) + ",";
+      for (std::size_t k = 0; k < im.rule.states.size(); ++k) {
+        const std::string name = im.rule.states[k];
+        if (names.find("," + name + ",") == std::string::npos) continue;
+        sources[index][k] = reader.tensor(key(index, name.c_str()), describe_state(parameter));
+      }
+      ++index;
+    }
+  }
+  reader.finish();
+
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    for (std::size_t k = 0; k < kMaxStates; ++k) {
+      if (sources[i][k] != nullptr) slots[i].states[k] = clone(sources[i][k]->detach());
+    }
+  }
+  im.slots = std::move(slots);
+  for (std::size_t g = 0; g < im.groups.size(); ++g) {
+    for (std::size_t i = 0; i < settings[g].size(); ++i) {
+      im.groups[g].settings_[i].value = settings[g][i];
+    }
+  }
+}
+
+}  // namespace baregrad::optim

@@ -1,0 +1,41 @@
+// optim/: optimizers and schedules, on the fused step kernels and public ops.
+//
+// Here: a State, read with every problem noted, so that one error can list them all.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "baregrad/state.h"
+
+namespace baregrad::optim {
+
+class StateReader {
+ public:
+  /// `who` opens the message; the state must outlive the reader.
+  StateReader(const State& state, std::string who);
+
+  /// A value; "", 0 where it is missing or cannot be read.
+  std::string text(const std::string& name);
+  double number(const std::string& name);
+  std::int64_t count(const std::string& name);  ///< 0 or more
+  /// A value that must be this one.
+  void expect(const std::string& name, const std::string& wanted);
+  /// A tensor that must be described like this: "float32[2,3]". Null where it is missing.
+  const Tensor* tensor(const std::string& name, const std::string& wanted);
+
+  void add_problem(const std::string& problem);
+  /// Throws ValueError when there was any problem; what nobody asked for is one too.
+  void finish();
+
+ private:
+  const State& state_;
+  std::string who_;
+  std::string problems_;
+  std::set<std::string> asked_;
+  std::map<std::string, const Tensor*> tensors_;  // not asked for yet
+};
+
+}  // namespace baregrad::optim
