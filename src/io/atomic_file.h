@@ -36,4 +36,17 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
+/// Makes a folder with its parents; throws IoError.
+void make_folder(const std::string& folder, const char* who);
+/// Makes names in a folder durable. 0, or an errno.
+int sync_folder(const std::string& folder) noexcept;
+
+/// Whether a file's name is that of a temporary for a target of this name.
+bool is_temporary_of(std::string_view name, std::string_view target);
+/// Removes a temporary unless somebody, in whatever process, still writes it.
+void remove_abandoned(const std::string& temporary) noexcept;
+
+/// A whole file at once.
+void write_whole(const std::string& target, std::string_view text, const char* who);
+
 }  // namespace baregrad::io

@@ -1,0 +1,109 @@
+// npz: a zip archive of npy files.
+#include <algorithm>
+#include <array>
+
+#include "baregrad/error.h"
+#include "baregrad/io.h"
+#include "core/message.h"
+#include "io/input.h"
+#include "io/npy.h"
+#include "io/output.h"
+#include "io/text.h"
+#include "io/zip.h"
+
+namespace baregrad::io {
+
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+
+Tensor read_member(const ZipMember& member, const std::string& where) {
+  ZipReader reader(member, where);
+  std::array<std::uint8_t, kNpyPreamble + kMostNpyHeader> header;
+  const auto first = static_cast<std::size_t>(std::min<std::uint64_t>(member.bytes, kNpyPreamble));
+  reader.read(header.data(), first);
+  const std::size_t begin = npy_data_offset({header.data(), first}, where);
+  if (begin > member.bytes) throw IoError(message(where, ": ends within the header"));
+  // A header is never shorter than the preamble of version 1 with an empty literal, 10 bytes.
+  if (begin < first) throw IoError(message(where, ": its header is empty"));
+  reader.read(header.data() + first, begin - first);
+  const Elements elements = npy_elements({header.data(), begin}, where);
+  check_npy_bytes(elements, member.bytes - begin, where);
+  const Tensor raw = room_for(elements, where.c_str());
+  reader.read(raw.data_ptr(), raw.nbytes());
+  reader.finish();
+  return finish(raw, elements, where.c_str());
+}
+
+NamedTensors read(const Input& input) {
+  const std::vector<ZipMember> members = zip_members(input);
+  std::vector<std::string_view> names;
+  names.reserve(members.size());
+  for (const ZipMember& member : members) {
+    std::string_view name = member.name;
+    if (!name.ends_with(kSuffix)) {
+      throw IoError(message(input.where, ": member ", quoted_name(name), " is not an npy file"));
+    }
+    name.remove_suffix(kSuffix.size());
+    if (!is_utf8(name)) {
+      throw IoError(message(input.where, ": the name ", quoted_name(name), " is not UTF-8"));
+    }
+    names.push_back(name);
+  }
+  NamedTensors out;
+  out.reserve(members.size());
+  std::vector<std::string_view> sorted = names;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) {
+    throw IoError(message(input.where, ": two members are named ", quoted_name(*twice)));
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const std::string where = message(input.where, ": member ", quoted_name(members[i].name));
+    out.push_back({std::string(names[i]), read_member(members[i], where)});
+  }
+  return out;
+}
+
+void write(const Sink& sink, const NamedTensors& tensors, NpzMode mode, const char* who) {
+  check_named(tensors, who);
+  std::vector<std::string> headers;
+  headers.reserve(tensors.size());
+  for (const NamedTensor& entry : tensors) {
+    constexpr std::size_t kMostName = 0xFFFF;
+    if (!is_utf8(entry.name) || entry.name.size() + kSuffix.size() > kMostName) {
+      throw ValueError(message(who, ": the name ", quoted_name(entry.name),
+                               " is not UTF-8, or longer than zip allows"));
+    }
+    headers.push_back(npy_header(entry.tensor, message(who, ": tensor ", quoted_name(entry.name))));
+  }
+  ZipWriter zip(sink);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& tensor = tensors[i].tensor;
+    zip.add(tensors[i].name + std::string(kSuffix), headers[i].size() + tensor.nbytes(),
+            mode == NpzMode::Deflated, [&](const Sink& out) {
+              out(headers[i]);
+              write_elements(tensor, out);
+            });
+  }
+  zip.finish();
+}
+
+}  // namespace
+
+void save_npz(const std::string& path, const NamedTensors& tensors, NpzMode mode) {
+  constexpr const char* kWho = "save_npz";
+  write_file(path, kWho, [&](const Sink& sink) { write(sink, tensors, mode, kWho); });
+}
+
+Bytes npz_bytes(const NamedTensors& tensors, NpzMode mode) {
+  return write_bytes([&](const Sink& sink) { write(sink, tensors, mode, "npz_bytes"); });
+}
+
+NamedTensors load_npz(const std::string& path) { return read(map_file(path, "load_npz")); }
+
+NamedTensors parse_npz(std::span<const std::uint8_t> bytes, const std::string& label) {
+  return read(buffer(bytes, label, "parse_npz"));
+}
+
+}  // namespace baregrad::io

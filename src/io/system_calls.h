@@ -1,0 +1,23 @@
+// The system calls that writing files makes, in a table: tests put failing ones in their place.
+#pragma once
+
+#include <cstddef>
+
+#include <sys/types.h>
+
+namespace baregrad::io {
+
+struct SystemCalls {
+  int (*open)(const char* path, int flags, mode_t mode);
+  ssize_t (*write)(int descriptor, const void* data, std::size_t bytes);
+  int (*fsync)(int descriptor);
+  int (*ftruncate)(int descriptor, off_t bytes);
+  int (*close)(int descriptor);
+  int (*rename)(const char* from, const char* to);
+  int (*unlink)(const char* path);
+};
+
+/// Only tests write here.
+extern SystemCalls system_calls;
+
+}  // namespace baregrad::io

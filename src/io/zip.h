@@ -1,0 +1,72 @@
+// Zip archives as far as npz needs them: stored and deflated members, zip64.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/input.h"
+#include "io/output.h"
+
+namespace baregrad::io {
+
+struct ZipMember {
+  std::string name;
+  std::uint64_t bytes = 0;  // unpacked, as declared
+  std::uint32_t crc = 0;    // of the unpacked bytes
+  bool deflated = false;
+  std::span<const std::uint8_t> packed;  // inside of the input
+};
+
+/// The directory, in its order. Members lie inside of the input, apart from each other, and declare
+/// no more bytes than theirs can unpack to. Throws IoError.
+std::vector<ZipMember> zip_members(const Input& input);
+
+/// Unpacks a member piece by piece, never more than it declares.
+class ZipReader {
+ public:
+  /// `where` opens messages.
+  ZipReader(const ZipMember& member, std::string where);
+  ~ZipReader();
+  ZipReader(const ZipReader&) = delete;
+  ZipReader& operator=(const ZipReader&) = delete;
+
+  /// The next `bytes` of the member; the caller asks for no more than are left. Throws IoError when
+  /// the packed data ends before or is damaged.
+  void read(void* out, std::size_t bytes);
+  /// Throws IoError unless exactly all of it was read and the checksum fits.
+  void finish();
+
+ private:
+  struct Stream;
+  [[noreturn]] void fail(const char* what) const;
+
+  const ZipMember& member_;
+  std::string where_;
+  std::uint64_t done_ = 0;
+  std::uint32_t crc_ = 0;
+  std::unique_ptr<Stream> stream_;  // of a deflated member
+};
+
+/// Writes members one after the other, then the directory.
+class ZipWriter {
+ public:
+  explicit ZipWriter(Sink sink) : sink_(std::move(sink)) {}
+
+  /// `contents(sink)` gives the same `bytes` each time it is called.
+  void add(const std::string& name, std::uint64_t bytes, bool deflate,
+           const std::function<void(const Sink&)>& contents);
+  void finish();
+
+ private:
+  void put(std::string_view part);
+
+  Sink sink_;
+  std::uint64_t at_ = 0;
+  std::uint64_t count_ = 0;
+  std::string directory_;
+};
+
+}  // namespace baregrad::io

@@ -1,0 +1,269 @@
+// Checkpoints: all parts come back; damage is noticed; the folder keeps the last and finds them.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "tests/io/files.h"
+
+namespace baregrad {
+namespace {
+
+namespace fs = std::filesystem;
+using io::Checkpoint;
+using io::CheckpointFolder;
+using test::error_of;
+using test::expect_same;
+using test::pattern;
+using test::TemporaryFolder;
+
+void expect_same_parts(const Checkpoint& a, const Checkpoint& b) {
+  ASSERT_EQ(a.parts.size(), b.parts.size());
+  for (const auto& [part, state] : a.parts) {
+    ASSERT_TRUE(b.parts.contains(part)) << part;
+    EXPECT_EQ(state.values, b.parts.at(part).values) << part;
+    expect_same(state.tensors, b.parts.at(part).tensors);
+  }
+}
+
+Checkpoint numbered(int number) {
+  Checkpoint out;
+  out.parts["model"].tensors = {{"w", pattern({2, 3}, float32, number)}};
+  out.parts["loader"].values = {{"number", std::to_string(number)}};
+  return out;
+}
+
+int number_of(const CheckpointFolder::Found& found) {
+  return std::stoi(found.checkpoint.parts.at("loader").values.at("number"));
+}
+
+TEST(Checkpoint, AllPartsComeBack) {
+  const TemporaryFolder folder;
+  Checkpoint checkpoint;
+  checkpoint.parts["model"] = {test::varied(), {{"epoch", "7"}, {"", "empty key"}}};
+  checkpoint.parts["optimizer"].values = {{"lr", "0x1.8p-3"}, {"a/b", "\n\xc3\xa9"}};
+  checkpoint.parts["holds nothing"];
+  // Names that would collide if they were simply joined.
+  checkpoint.parts["a"].tensors = {{"b/c", pattern({1}, int8)}, {"", pattern({2}, int8)}};
+  checkpoint.parts["a/b"].tensors = {{"c", pattern({3}, int8)}};
+  checkpoint.parts["a%2Fb"].tensors = {{"c", pattern({4}, int8)}};
+  checkpoint.parts[""].tensors = {{"c", pattern({5}, int8)}};
+  checkpoint.parts[""].values = {{"format", "mine"}, {"parts", "mine"}};
+  checkpoint.parts["%00"].values = {{"format", "also mine"}};
+  checkpoint.parts["%"].tensors = {{"%", pattern({6}, int8)}};
+  io::save_checkpoint(folder.file("c"), checkpoint);
+  expect_same_parts(io::load_checkpoint(folder.file("c")), checkpoint);
+  io::save_checkpoint(folder.file("none"), {});
+  EXPECT_TRUE(io::load_checkpoint(folder.file("none")).parts.empty());
+}
+
+TEST(Checkpoint, NamesInTheFile) {
+  const TemporaryFolder folder;
+  Checkpoint checkpoint = numbered(1);
+  checkpoint.parts["a/b%"].tensors = {{"c/d", pattern({1}, int8)}};
+  io::save_checkpoint(folder.file("c"), checkpoint);
+  const io::SafeTensors file = io::load_safetensors(folder.file("c"));
+  EXPECT_EQ(file.tensors.at(0).name, "a%2Fb%25/c/d");
+  EXPECT_EQ(file.tensors.at(1).name, "model/w");
+  EXPECT_EQ(file.metadata.at("loader/number"), "1");
+  EXPECT_EQ(file.metadata.at("/format"), "baregrad checkpoint 1");
+  EXPECT_EQ(file.metadata.at("/parts"), "a%2Fb%25/loader/model/");
+}
+
+TEST(Checkpoint, WhatCannotBeSaved) {
+  const TemporaryFolder folder;
+  Checkpoint checkpoint;
+  checkpoint.parts["model"].tensors = {{"w", Tensor()}};
+  EXPECT_EQ(error_of<ValueError>([&] { io::save_checkpoint(folder.file("c"), checkpoint); }),
+            "save_checkpoint: tensor 'model/w' is undefined");
+  const Tensor one = pattern({1}, int8);
+  checkpoint.parts["model"].tensors = {{"w", one}, {"w", one}};
+  EXPECT_EQ(error_of<ValueError>([&] { io::save_checkpoint(folder.file("c"), checkpoint); }),
+            "save_checkpoint: two tensors are named 'model/w'");
+  EXPECT_EQ(folder.files(), 0U);
+}
+
+TEST(Checkpoint, EveryFlippedBitIsNoticed) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("c");
+  io::save_checkpoint(path, numbered(3));
+  const std::string good = test::contents(path);
+  int undetected = 0;
+  for (std::size_t byte = 0; byte < good.size(); ++byte) {
+    std::string bad = good;
+    bad[byte] = static_cast<char>(bad[byte] ^ (1 << (byte % 8)));
+    test::put_file(path, bad);
+    if (!error_of<IoError>([&] { io::load_checkpoint(path); }).empty()) continue;
+    // A space of the padding may become another space.
+    EXPECT_EQ(good[byte], ' ') << byte;
+    ++undetected;
+  }
+  EXPECT_LT(undetected, 16);
+}
+
+TEST(Checkpoint, FilesThatAreNone) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("c");
+  io::save_safetensors(path, {{"w", pattern({1}, int8)}});
+  EXPECT_EQ(error_of<IoError>([&] { io::load_checkpoint(path); }),
+            "load_checkpoint: '" + path +
+                "': not a checkpoint: its metadata has no 'baregrad checkpoint 1'");
+
+  io::save_safetensors(path, {{"model/w", pattern({1}, int8)}},
+                       {{"/format", "baregrad checkpoint 1"}, {"/parts", "model/"}});
+  EXPECT_EQ(error_of<IoError>([&] { io::load_checkpoint(path); }),
+            "load_checkpoint: '" + path + "': its checksum does not fit: the file is damaged");
+}
+
+TEST(Checkpoint, NamesThatBelongToNoPart) {
+  // With the right checksum, as another program might write them.
+  const TemporaryFolder folder;
+  const std::string path = folder.file("c");
+  const auto with_checksum = [&](const NamedTensors& tensors, io::Metadata metadata) {
+    metadata["/format"] = "baregrad checkpoint 1";
+    std::string text;
+    for (const auto& [key, value] : metadata) {
+      text += std::to_string(key.size()) + ":" + key + std::to_string(value.size()) + ":" + value;
+    }
+    for (const auto& [name, tensor] : tensors) {
+      const std::string about = describe(tensor);
+      text += std::to_string(name.size()) + ":" + name + std::to_string(about.size()) + ":" +
+              about + test::raw(tensor);
+    }
+    std::uint32_t crc = ~0U;  // CRC-32 bit by bit
+    for (const char c : text) {
+      crc ^= static_cast<std::uint8_t>(c);
+      for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0xEDB88320U : 0U);
+    }
+    metadata["/crc32"] = std::to_string(~crc);
+    io::save_safetensors(path, tensors, metadata);
+    return error_of<IoError>([&] { io::load_checkpoint(path); });
+  };
+  const Tensor one = pattern({1}, int8);
+  EXPECT_EQ(with_checksum({{"model/w", one}}, {{"/parts", "model/"}, {"model/k", "v"}}), "");
+  EXPECT_EQ(with_checksum({{"model/w", one}}, {{"/parts", "model"}}), "");
+  for (const char* name : {"other/w", "w", "/w", "%/w", "%41/w"}) {
+    EXPECT_NE(with_checksum({{name, one}}, {{"/parts", "model/"}})
+                  .find("' belongs to no part of the checkpoint"),
+              std::string::npos);
+    EXPECT_NE(with_checksum({}, {{"/parts", "model/"}, {name, ""}})
+                  .find("' belongs to no part of the checkpoint"),
+              std::string::npos);
+  }
+  EXPECT_NE(with_checksum({}, {{"/parts", "%41/"}}).find("damaged list of parts"),
+            std::string::npos);
+  EXPECT_NE(with_checksum({}, {{"/parts", "//"}}).find("damaged list of parts"), std::string::npos);
+}
+
+TEST(CheckpointFolder, KeepsTheLast) {
+  const TemporaryFolder folder;
+  const std::string where = folder.file("runs/a/checkpoints");
+  CheckpointFolder checkpoints(where, 3);
+  EXPECT_FALSE(checkpoints.latest().has_value());
+  for (int step = 1; step <= 5; ++step) {
+    const std::string path = checkpoints.save(step * 10, numbered(step));
+    EXPECT_EQ(path, where + "/step-0000000" + std::to_string(step) + "0.safetensors");
+  }
+  EXPECT_EQ(checkpoints.steps(), (std::vector<std::int64_t>{30, 40, 50}));
+  const auto found = CheckpointFolder(where).latest();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->step, 50);
+  EXPECT_EQ(found->path, checkpoints.path_of(50));
+  EXPECT_TRUE(found->damaged.empty());
+  expect_same_parts(found->checkpoint, numbered(5));
+
+  // A run that went back: what it just wrote stays, though its step is the least.
+  checkpoints.save(5, numbered(0));
+  EXPECT_EQ(checkpoints.steps(), (std::vector<std::int64_t>{5, 40, 50}));
+  // The same step again replaces its file.
+  checkpoints.save(50, numbered(9));
+  EXPECT_EQ(number_of(*checkpoints.latest()), 9);
+
+  CheckpointFolder one(where, 1);
+  one.save(60, numbered(6));
+  EXPECT_EQ(one.steps(), (std::vector<std::int64_t>{60}));
+}
+
+TEST(CheckpointFolder, StepsOfAnyLength) {
+  const TemporaryFolder folder;
+  CheckpointFolder checkpoints(folder.file(""), 9);
+  const std::int64_t steps[] = {0, 999'999'999, 1'000'000'000, 9'223'372'036'854'775'807};
+  for (const std::int64_t step : steps) checkpoints.save(step, numbered(1));
+  EXPECT_EQ(checkpoints.steps(), (std::vector<std::int64_t>(std::begin(steps), std::end(steps))));
+  EXPECT_EQ(checkpoints.latest()->step, steps[3]);
+  for (const char* other :
+       {"step-12.safetensors", "step-0000000012.safetensors", "step--00000012.safetensors",
+        "step-00000001x.safetensors", "step-99999999999999999999.safetensors", "step-.safetensors",
+        "step-000000012", "model.safetensors", "step-safetensors", "notes.txt"}) {
+    test::put_file(folder.file(other), "not ours");
+  }
+  EXPECT_EQ(checkpoints.steps().size(), 4U);
+  EXPECT_THROW(checkpoints.save(-1, numbered(1)), ValueError);
+}
+
+TEST(CheckpointFolder, FallsBackWhenTheNewestIsDamaged) {
+  const TemporaryFolder folder;
+  CheckpointFolder checkpoints(folder.file(""), 3);
+  for (int step = 1; step <= 3; ++step) checkpoints.save(step, numbered(step));
+  fs::resize_file(checkpoints.path_of(3), fs::file_size(checkpoints.path_of(3)) - 1);
+  auto found = checkpoints.latest();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->step, 2);
+  EXPECT_EQ(number_of(*found), 2);
+  ASSERT_EQ(found->damaged.size(), 1U);
+  EXPECT_NE(found->damaged[0].find(checkpoints.path_of(3)), std::string::npos);
+
+  fs::resize_file(checkpoints.path_of(2), 0);
+  EXPECT_EQ(checkpoints.latest()->damaged.size(), 2U);
+  fs::resize_file(checkpoints.path_of(1), 10);
+  const std::string error = error_of<IoError>([&] { checkpoints.latest(); });
+  EXPECT_NE(error.find("no checkpoint in '"), std::string::npos);
+  for (int step = 1; step <= 3; ++step) {
+    EXPECT_NE(error.find(checkpoints.path_of(step)), std::string::npos);
+  }
+}
+
+TEST(CheckpointFolder, RemovesWhatACutOffSaveLeft) {
+  const TemporaryFolder folder;
+  const std::string left = folder.file("step-000000001.safetensors.123.0.tmp");
+  const std::string busy = folder.file("step-000000002.safetensors.123.1.tmp");
+  test::put_file(left, "half");
+  test::put_file(busy, "half");
+  for (const char* other :
+       {"a.123.0.tmp", "step-000000001.safetensors.tmp", "step-000000001.safetensors.123.x.tmp",
+        "step-1.safetensors.123.0.tmp", "step-000000001.safetensors.123.0.tmp2"}) {
+    test::put_file(folder.file(other), "not ours");
+  }
+  const int descriptor = ::open(busy.c_str(), O_RDONLY);
+  ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);  // as somebody who still writes it
+  const CheckpointFolder checkpoints(folder.file(""));
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(busy));
+  EXPECT_EQ(folder.files(), 6U);
+  EXPECT_FALSE(checkpoints.latest().has_value());
+  ::close(descriptor);
+  const CheckpointFolder again(folder.file(""));
+  EXPECT_FALSE(fs::exists(busy));
+}
+
+TEST(CheckpointFolder, FoldersThatCannotBe) {
+  const TemporaryFolder folder;
+  test::put_file(folder.file("file"), "");
+  EXPECT_NE(error_of<IoError>([&] { CheckpointFolder(folder.file("file")); }), "");
+  EXPECT_NE(error_of<IoError>([&] { CheckpointFolder(folder.file("file/below")); }), "");
+  EXPECT_NE(error_of<IoError>([&] { CheckpointFolder(""); }), "");
+  EXPECT_EQ(error_of<ValueError>([&] { CheckpointFolder(folder.file("a"), 0); }),
+            "CheckpointFolder: keep must be at least 1, is 0");
+  CheckpointFolder gone(folder.file("gone"));
+  fs::remove(folder.file("gone"));
+  EXPECT_NE(error_of<IoError>([&] { gone.latest(); }), "");
+  EXPECT_NE(error_of<IoError>([&] { gone.save(1, numbered(1)); }), "");
+  fs::create_directory(folder.file("real"));
+  fs::create_symlink("real", folder.file("link"));
+  CheckpointFolder(folder.file("link/")).save(1, numbered(1));
+  EXPECT_TRUE(CheckpointFolder(folder.file("real")).latest().has_value());
+}
+
+}  // namespace
+}  // namespace baregrad

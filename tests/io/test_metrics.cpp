@@ -1,0 +1,96 @@
+// metrics.jsonl: lines that any JSON reader takes; torn and repeated ones are cut on resume.
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/io/files.h"
+
+namespace baregrad {
+namespace {
+
+using io::MetricsWriter;
+using test::error_of;
+using test::TemporaryFolder;
+
+TEST(Metrics, OneObjectALine) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("metrics.jsonl");
+  {
+    MetricsWriter writer(path);
+    writer.write(7, {{"loss", 0.1},
+                     {"\"odd\"\n", std::string("\xc3\xa9\t")},
+                     {"done", true},
+                     {"not", false},
+                     {"count", std::int64_t{-9'223'372'036'854'775'807}},
+                     {"tiny", 5e-324},
+                     {"nan", std::nan("")},
+                     {"inf", std::numeric_limits<double>::infinity()}});
+    writer.write(8, {});
+    writer.flush();
+  }
+  const std::string text = test::contents(path);
+  const std::size_t end = text.find('\n');
+  const auto line = nlohmann::json::parse(text.substr(0, end));
+  EXPECT_EQ(line.at("step"), 7);
+  EXPECT_EQ(line.at("loss"), 0.1);
+  EXPECT_EQ(line.at("\"odd\"\n"), "\xc3\xa9\t");
+  EXPECT_EQ(line.at("done"), true);
+  EXPECT_EQ(line.at("not"), false);
+  EXPECT_EQ(line.at("count"), -9'223'372'036'854'775'807);
+  EXPECT_EQ(line.at("tiny"), 5e-324);
+  EXPECT_TRUE(line.at("nan").is_null());
+  EXPECT_TRUE(line.at("inf").is_null());
+  EXPECT_EQ(text.substr(end + 1), "{\"step\":8}\n");
+}
+
+TEST(Metrics, ATornLastLineIsCutOff) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m");
+  for (const auto& [before, after] : std::vector<std::pair<std::string, std::string>>{
+           {"", ""},
+           {"{\"step\":1", ""},
+           {"{\"step\":1}\n", "{\"step\":1}\n"},
+           {"{\"step\":1}\n{\"st", "{\"step\":1}\n"},
+       }) {
+    test::put_file(path, before);
+    MetricsWriter writer(path);
+    EXPECT_EQ(test::contents(path), after);
+    writer.write(2, {});
+    EXPECT_EQ(test::contents(path), after + "{\"step\":2}\n");
+  }
+}
+
+TEST(Metrics, ResumeDropsWhatIsWrittenAgain) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m");
+  const std::string note = "{\"note\":\"of another program\"}\n{\"step\":x}\n";
+  test::put_file(path, note + "{\"step\":1}\n{\"step\":2,\"a\":1}\n{\"step\":3}\n{\"ste");
+  MetricsWriter writer(path, 2);
+  EXPECT_EQ(test::contents(path), note + "{\"step\":1}\n");
+  writer.write(2, {});
+  MetricsWriter moved = std::move(writer);
+  moved.write(3, {});
+  EXPECT_EQ(test::contents(path), note + "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
+  moved = MetricsWriter(path, 10);
+  EXPECT_EQ(test::contents(path), note + "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
+}
+
+TEST(Metrics, Errors) {
+  const TemporaryFolder folder;
+  EXPECT_NE(error_of<IoError>([&] { MetricsWriter(folder.file("a/b")); }), "");
+  MetricsWriter writer(folder.file("m"));
+  EXPECT_EQ(error_of<ValueError>([&] {
+              writer.write(1, {{"\xff", 1.0}});
+            }),
+            "MetricsWriter::write: '?' is not UTF-8");
+  EXPECT_EQ(error_of<ValueError>([&] {
+              writer.write(1, {{"a", std::string("\xff")}});
+            }),
+            "MetricsWriter::write: '?' is not UTF-8");
+  EXPECT_EQ(test::contents(folder.file("m")), "");
+}
+
+}  // namespace
+}  // namespace baregrad
