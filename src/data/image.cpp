@@ -1,0 +1,23 @@
+// Images of any kind we know, told apart by their first bytes.
+#include "data/source.h"
+
+namespace baregrad::data {
+
+namespace {
+
+Tensor decode(Bytes bytes, const std::string& who) {
+  if (bytes.size() >= 2 && bytes[0] == 0x89 && bytes[1] == 'P') return decode_png(bytes, who);
+  if (bytes.size() >= 2 && bytes[0] == 'P') return decode_pnm(bytes, who);
+  fail(who, "is no image that can be read: neither PNG nor PGM or PPM");
+}
+
+}  // namespace
+
+Tensor decode_image(Bytes bytes) { return decode(bytes, "decode_image"); }
+
+Tensor read_image(const std::string& path) {
+  const std::unique_ptr<Source> source = open_file(path, "read_image");
+  return decode(read_all(*source), source->who());
+}
+
+}  // namespace baregrad::data

@@ -1,0 +1,378 @@
+// The loader: who makes which batch, and when it is delivered.
+#include <algorithm>
+#include <charconv>
+#include <condition_variable>
+#include <csignal>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "baregrad/allocator.h"
+#include "baregrad/autograd.h"
+#include "baregrad/data_loader.h"
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "core/message.h"
+#include "core/philox.h"
+#include "parallel/serial.h"
+
+namespace baregrad::data {
+
+namespace {
+
+constexpr int kMostWorkers = 256;
+constexpr int kMostPrefetch = 65536;
+
+/// What a part of an epoch is seeded with: a Philox block of its own under the loader's seed.
+std::uint64_t derived_seed(std::uint64_t seed, std::int64_t epoch, std::uint64_t part) {
+  const auto e = static_cast<std::uint64_t>(epoch);
+  const PhiloxCounter block =
+      philox({static_cast<std::uint32_t>(e), static_cast<std::uint32_t>(e >> 32),
+              static_cast<std::uint32_t>(part), static_cast<std::uint32_t>(part >> 32)},
+             {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  return block[0] | std::uint64_t{block[1]} << 32;
+}
+
+/// One batch and what is needed to make it again in the same memory.
+struct Slot {
+  Batch batch;
+  Batch raw;  // before the transform
+  std::vector<std::int64_t> indices;
+  std::int64_t number = -1;  // which batch of the epoch lies here, ready
+  std::exception_ptr error;
+};
+
+/// What batches of one epoch are made from. Changes only while no worker is at work.
+struct Plan {
+  const Dataset* dataset = nullptr;
+  const LoaderOptions* options = nullptr;
+  std::int64_t items = 0;
+  std::int64_t epoch = 0;
+  std::vector<std::int64_t> order;  // empty: as they come
+  Allocator* allocator = nullptr;
+
+  void make(std::int64_t number, Slot& slot) const {
+    const AllocatorScope scope(*allocator);
+    const no_grad off;
+    const std::int64_t begin = number * options->batch_size;
+    const std::int64_t count = std::min(options->batch_size, items - begin);
+    std::span<const std::int64_t> indices;
+    if (order.empty()) {
+      slot.indices.resize(static_cast<std::size_t>(count));
+      std::iota(slot.indices.begin(), slot.indices.end(), begin);
+      indices = slot.indices;
+    } else {
+      indices = {order.data() + begin, static_cast<std::size_t>(count)};
+    }
+    if (!options->transform) {
+      dataset->get_into(indices, slot.batch);
+      return;
+    }
+    slot.batch = Batch();  // may share memory with `raw`
+    dataset->get_into(indices, slot.raw);
+    Generator generator(derived_seed(options->seed, epoch, static_cast<std::uint64_t>(number)));
+    slot.batch = options->transform(slot.raw, generator);
+  }
+};
+
+/// Worker threads and the ring of slots between them and the caller. Batch k lies in slot
+/// k % slots; one slot more than `ahead`, so that the batch in the caller's hands is left alone.
+class Crew {
+ public:
+  Crew(const Plan& plan, int workers, int ahead)
+      : plan_(plan),
+        ahead_(ahead),
+        slots_(static_cast<std::size_t>(ahead) + 1),
+        process_(::getpid()) {
+    threads_.reserve(static_cast<std::size_t>(workers));
+    // Signals meant for the program go to its own threads.
+    sigset_t blocked;
+    sigset_t before;
+    sigfillset(&blocked);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
+      sigdelset(&blocked, signal);
+    }
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    try {
+      for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+      // Fewer threads than wished for deliver the same; with none the caller does the work.
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~Crew() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wanted_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  bool has_workers() const { return !threads_.empty(); }
+  bool is_of_this_process() const { return process_ == ::getpid(); }
+
+  /// From batch `first` to `end` of the plan.
+  void start(std::int64_t first, std::int64_t end) {
+    {
+      const std::lock_guard lock(mutex_);
+      for (Slot& slot : slots_) {
+        slot.number = -1;
+        slot.error = nullptr;
+      }
+      ticket_ = first;
+      delivered_ = first;
+      end_ = end;
+    }
+    wanted_.notify_all();
+  }
+  /// Returns when no worker looks at the plan any more.
+  void pause() {
+    std::unique_lock lock(mutex_);
+    end_ = 0;
+    ready_.wait(lock, [this] { return busy_ == 0; });
+  }
+  const Batch* take(std::int64_t number) {
+    Slot& slot = slots_[static_cast<std::size_t>(number) % slots_.size()];
+    {
+      std::unique_lock lock(mutex_);
+      ready_.wait(lock, [&] { return slot.number == number; });
+      if (slot.error) std::rethrow_exception(slot.error);
+      delivered_ = number + 1;
+    }
+    wanted_.notify_one();
+    return &slot.batch;
+  }
+
+ private:
+  void work() {
+    pthread_setname_np(pthread_self(), "baregrad-data");
+    const parallel::SerialScope serial;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wanted_.wait(lock,
+                   [this] { return stop_ || (ticket_ < end_ && ticket_ < delivered_ + ahead_); });
+      if (stop_) return;
+      const std::int64_t number = ticket_++;
+      Slot& slot = slots_[static_cast<std::size_t>(number) % slots_.size()];
+      ++busy_;
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        plan_.make(number, slot);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      slot.error = std::move(error);
+      slot.number = number;
+      --busy_;
+      ready_.notify_one();  // the caller is the only one to wait
+    }
+  }
+
+  const Plan& plan_;
+  const int ahead_;
+  std::vector<Slot> slots_;
+  const pid_t process_;
+  std::mutex mutex_;
+  std::condition_variable wanted_;
+  std::condition_variable ready_;
+  // Under the mutex, as are number and error of slots.
+  std::int64_t ticket_ = 0;     // the next batch to be made
+  std::int64_t delivered_ = 0;  // batches before this one are done with
+  std::int64_t end_ = 0;
+  int busy_ = 0;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+std::string text(bool value) { return value ? "1" : "0"; }
+
+}  // namespace
+
+struct DataLoader::Impl {
+  DatasetPtr dataset;
+  LoaderOptions options;
+  std::int64_t items = 0;
+  std::int64_t batches = 0;
+  Plan plan;
+  std::int64_t epoch = 0;
+  std::int64_t position = 0;
+  bool running = false;  // the plan is that of `epoch`
+  bool resumed = false;  // the position comes from a state
+  Slot own;              // without workers
+  std::unique_ptr<Crew> crew;
+
+  ~Impl() { forget_crew_of_parent(); }
+
+  void forget_crew_of_parent() {
+    // Its threads do not exist here, and its lock may be held by one of them: left as it is.
+    if (crew != nullptr && !crew->is_of_this_process()) {
+      static_cast<void>(crew.release());
+      running = false;
+    }
+  }
+
+  void move_to(std::int64_t to_epoch, std::int64_t to_position) {
+    forget_crew_of_parent();
+    if (crew != nullptr) crew->pause();
+    epoch = to_epoch;
+    position = to_position;
+    running = false;
+    resumed = false;
+  }
+
+  void start() {
+    forget_crew_of_parent();
+    plan.dataset = dataset.get();
+    plan.options = &options;
+    plan.items = items;
+    plan.epoch = epoch;
+    plan.allocator = &current_allocator();
+    plan.order.clear();
+    if (options.shuffle) {
+      Generator generator(derived_seed(options.seed, epoch, ~std::uint64_t{0}));
+      const Tensor order = randperm(plan.items, DType::Int64, &generator);
+      const auto* first = order.data<std::int64_t>();
+      plan.order.assign(first, first + plan.items);
+    }
+    if (options.workers > 0 && crew == nullptr) {
+      const int ahead = options.prefetch > 0 ? options.prefetch : 2 * options.workers;
+      crew = std::make_unique<Crew>(plan, options.workers, ahead);
+    }
+    if (crew != nullptr && crew->has_workers()) crew->start(position, batches);
+    running = true;
+  }
+
+  const Batch* make_next() {
+    if (!running) start();
+    if (crew == nullptr || !crew->has_workers()) {
+      plan.make(position, own);
+      return &own.batch;
+    }
+    try {
+      return crew->take(position);
+    } catch (...) {
+      crew->pause();
+      running = false;
+      throw;
+    }
+  }
+
+  const Batch* next() {
+    resumed = false;
+    forget_crew_of_parent();
+    if (position == batches) {
+      move_to(epoch + 1, 0);
+      return nullptr;
+    }
+    const Batch* batch = make_next();
+    ++position;
+    return batch;
+  }
+};
+
+DataLoader::DataLoader(DatasetPtr dataset, LoaderOptions options) {
+  constexpr const char* kWho = "DataLoader";
+  if (dataset == nullptr) throw ValueError(message(kWho, ": the dataset is null"));
+  if (options.batch_size < 1) {
+    throw ValueError(message(kWho, ": batch_size is ", options.batch_size, ", needs at least 1"));
+  }
+  if (options.workers < 0 || options.workers > kMostWorkers) {
+    throw ValueError(
+        message(kWho, ": workers is ", options.workers, ", takes 0 to ", kMostWorkers));
+  }
+  if (options.prefetch < 0 || options.prefetch > kMostPrefetch) {
+    throw ValueError(
+        message(kWho, ": prefetch is ", options.prefetch, ", takes 0 to ", kMostPrefetch));
+  }
+  const std::int64_t items = dataset->size();
+  if (items < 0) throw ValueError(message(kWho, ": the dataset says it has ", items, " items"));
+  impl_ = std::make_unique<Impl>();
+  impl_->items = items;
+  impl_->batches = items / options.batch_size;
+  if (!options.drop_last && items % options.batch_size != 0) ++impl_->batches;
+  impl_->dataset = std::move(dataset);
+  impl_->options = std::move(options);
+}
+
+DataLoader::DataLoader(DataLoader&&) noexcept = default;
+DataLoader& DataLoader::operator=(DataLoader&&) noexcept = default;
+DataLoader::~DataLoader() = default;
+
+std::int64_t DataLoader::size() const noexcept { return impl_->batches; }
+const Dataset& DataLoader::dataset() const noexcept { return *impl_->dataset; }
+const LoaderOptions& DataLoader::options() const noexcept { return impl_->options; }
+std::int64_t DataLoader::epoch() const noexcept { return impl_->epoch; }
+std::int64_t DataLoader::position() const noexcept { return impl_->position; }
+
+const Batch* DataLoader::next() { return impl_->next(); }
+
+void DataLoader::set_epoch(std::int64_t epoch) {
+  if (epoch < 0) throw ValueError(message("DataLoader::set_epoch: epoch ", epoch, " is negative"));
+  impl_->move_to(epoch, 0);
+}
+
+DataLoader::Iterator DataLoader::begin() {
+  if (!impl_->resumed && impl_->position != 0) impl_->move_to(impl_->epoch, 0);
+  return {this, impl_->next()};
+}
+
+State DataLoader::state() const {
+  State state;
+  state.values["epoch"] = std::to_string(impl_->epoch);
+  state.values["position"] = std::to_string(impl_->position);
+  state.values["seed"] = std::to_string(impl_->options.seed);
+  state.values["items"] = std::to_string(impl_->items);
+  state.values["batch_size"] = std::to_string(impl_->options.batch_size);
+  state.values["shuffle"] = text(impl_->options.shuffle);
+  state.values["drop_last"] = text(impl_->options.drop_last);
+  return state;
+}
+
+void DataLoader::load_state(const State& state) {
+  constexpr const char* kWho = "DataLoader::load_state";
+  const auto value = [&](const char* key) -> const std::string& {
+    const auto found = state.values.find(key);
+    if (found == state.values.end()) throw ValueError(message(kWho, ": no value '", key, "'"));
+    return found->second;
+  };
+  const auto number = [&]<class T>(const char* key, T greatest) {
+    const std::string& digits = value(key);
+    T result{};
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), result);
+    if (code != std::errc() || end != digits.data() + digits.size() || result < T{0} ||
+        result > greatest) {
+      throw ValueError(
+          message(kWho, ": '", key, "' is '", digits, "', not a number from 0 to ", greatest));
+    }
+    return result;
+  };
+  // What else is different would go on with other batches than the run that was left.
+  const State mine = this->state();
+  for (const char* key : {"items", "batch_size", "shuffle", "drop_last"}) {
+    const std::string& here = mine.values.at(key);
+    if (value(key) != here) {
+      throw ValueError(message(kWho, ": the state was saved with ", key, " ", value(key),
+                               ", this loader has ", here));
+    }
+  }
+  constexpr std::int64_t kMostEpochs = std::int64_t{1} << 62;
+  const std::int64_t epoch = number("epoch", kMostEpochs);
+  const std::int64_t position = number("position", impl_->batches);
+  const std::uint64_t seed = number("seed", ~std::uint64_t{0});
+  impl_->move_to(epoch, position);
+  impl_->options.seed = seed;
+  impl_->resumed = true;
+}
+
+}  // namespace baregrad::data

@@ -1,0 +1,94 @@
+// Where a reader's bytes come from, with a bound on how many there can be.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baregrad/data_files.h"
+#include "baregrad/dims.h"
+#include "baregrad/dtype.h"
+#include "baregrad/error.h"
+#include "core/message.h"
+
+namespace baregrad::data {
+
+/// Deflate writes at most so many bytes for one that it reads.
+inline constexpr std::uint64_t kMostInflation = 1032;
+inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 28;
+
+/// Throws an IoError that opens with `who`: the function, and the file where there is one.
+template <class... Parts>
+[[noreturn]] void fail(const std::string& who, const Parts&... parts) {
+  throw IoError(message(who, ": ", parts...));
+}
+
+class Source {
+ public:
+  explicit Source(std::string who) : who_(std::move(who)) {}
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  virtual ~Source();
+
+  /// Up to `count` bytes; fewer only at the end.
+  virtual std::size_t read(std::uint8_t* to, std::size_t count) = 0;
+  /// No more than this can still come.
+  virtual std::uint64_t most_left() const = 0;
+
+  /// All of `count` bytes, or an IoError naming `what` was cut short.
+  void read_exactly(void* to, std::size_t count, std::string_view what);
+  bool at_end();  ///< consumes a byte when false
+  const std::string& who() const noexcept { return who_; }
+
+ private:
+  std::string who_;
+};
+
+/// Pieces of memory, one after the other.
+class MemorySource : public Source {
+ public:
+  MemorySource(std::string who, std::vector<Bytes> pieces);
+  std::size_t read(std::uint8_t* to, std::size_t count) override;
+  std::uint64_t most_left() const override { return left_; }
+
+ private:
+  std::vector<Bytes> pieces_;
+  std::size_t piece_ = 0;
+  std::uint64_t left_ = 0;
+};
+
+enum class Deflate { Gzip, Zlib };
+
+/// What another source holds compressed. Checksums are checked when the end is reached.
+class InflateSource : public Source {
+ public:
+  InflateSource(std::unique_ptr<Source> compressed, Deflate kind);
+  ~InflateSource() override;
+  std::size_t read(std::uint8_t* to, std::size_t count) override;
+  std::uint64_t most_left() const override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A plain file or memory; a gzipped one is inflated on the way.
+std::unique_ptr<Source> open_file(const std::string& path, const char* who);
+std::unique_ptr<Source> open_memory(Bytes bytes, const char* who);
+/// All that is left.
+std::vector<std::uint8_t> read_all(Source& source);
+
+/// checked_numel for sizes that come from a file: an overflow is the file's fault.
+std::int64_t declared_numel(const Dims& shape, DType dtype, const std::string& who);
+
+inline std::uint32_t load_be32(const std::uint8_t* p) noexcept {
+  return std::uint32_t{p[0]} << 24 | std::uint32_t{p[1]} << 16 | std::uint32_t{p[2]} << 8 | p[3];
+}
+
+Tensor decode_pnm(Bytes bytes, const std::string& who);
+Tensor decode_png(Bytes bytes, const std::string& who);
+
+}  // namespace baregrad::data

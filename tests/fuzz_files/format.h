@@ -1,0 +1,66 @@
+// Hostile files: one source file per format, driven by libFuzzer (fuzz_main.cpp, through
+// scripts/fuzz_files.sh) and by seeded mutations as a plain test (test_formats.cpp).
+//
+// A new format: a file like npy.cpp that defines its Format, and a line in formats.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace baregrad::fuzz {
+
+using Bytes = std::vector<std::uint8_t>;
+using Random = std::mt19937_64;
+
+struct Format {
+  std::string_view name;
+  /// Parses, reads every byte of the result, and checks what it can (that it is written and read
+  /// again the same). 1: accepted; 0: refused with an IoError. Anything else that is thrown is a
+  /// bug.
+  int (*try_parse)(std::span<const std::uint8_t> file);
+  /// Valid files to begin with, small.
+  std::vector<Bytes> (*seeds)();
+  /// Words of the format, which mutations put in and swap.
+  std::vector<std::string_view> words;
+  /// Makes lengths and checksums of a mutated file fit again, so that what lies behind their checks
+  /// is reached too. May be null.
+  void (*repair)(Bytes& file, Random& random) = nullptr;
+};
+
+const std::vector<Format>& formats();
+extern const Format kSafetensors;
+extern const Format kNpy;
+extern const Format kNpz;
+extern const Format kIdx;
+extern const Format kCsv;
+extern const Format kPnm;
+extern const Format kPng;
+
+/// While alive, an allocation of this thread beyond `bytes`, from operator new or for a tensor,
+/// throws OverBound.
+class MemoryBound {
+ public:
+  explicit MemoryBound(std::size_t bytes);
+  ~MemoryBound();
+  MemoryBound(const MemoryBound&) = delete;
+  MemoryBound& operator=(const MemoryBound&) = delete;
+
+ private:
+  struct Impl;
+  Impl* impl_;
+};
+
+/// What a loader may allocate at once for a file of this size.
+constexpr std::size_t memory_for(std::size_t file_bytes) { return 2 * file_bytes + (64U << 10); }
+
+/// One to a few random changes: bits, numbers, words, pieces cut, copied or taken from `other`.
+void mutate(Bytes& file, const Bytes& other, const Format& format, Random& random);
+
+/// Ends the program with a message and the reason; for the checks inside of try_parse.
+void require(bool condition, const char* what);
+
+}  // namespace baregrad::fuzz
