@@ -1,0 +1,103 @@
+// Activations as modules, for Sequential; the functions themselves are ops.
+#pragma once
+
+#include "baregrad/nn/module.h"
+
+namespace baregrad::nn {
+
+class BAREGRAD_API ReLU : public Module {
+ public:
+  Tensor forward(const Tensor& x) override;
+};
+
+class BAREGRAD_API Sigmoid : public Module {
+ public:
+  Tensor forward(const Tensor& x) override;
+};
+
+class BAREGRAD_API Tanh : public Module {
+ public:
+  Tensor forward(const Tensor& x) override;
+};
+
+class BAREGRAD_API SiLU : public Module {
+ public:
+  Tensor forward(const Tensor& x) override;
+};
+
+class BAREGRAD_API Mish : public Module {
+ public:
+  Tensor forward(const Tensor& x) override;
+};
+
+class BAREGRAD_API Hardswish : public Module {
+ public:
+  Tensor forward(const Tensor& x) override;
+};
+
+class BAREGRAD_API LeakyReLU : public Module {
+ public:
+  explicit LeakyReLU(double negative_slope = 0.01) noexcept : negative_slope_(negative_slope) {}
+  Tensor forward(const Tensor& x) override;
+  std::string extra_repr() const override;
+
+ private:
+  double negative_slope_;
+};
+
+class BAREGRAD_API ELU : public Module {
+ public:
+  explicit ELU(double alpha = 1.0) noexcept : alpha_(alpha) {}
+  Tensor forward(const Tensor& x) override;
+  std::string extra_repr() const override;
+
+ private:
+  double alpha_;
+};
+
+/// By erf, or by the tanh that approximates it.
+class BAREGRAD_API GELU : public Module {
+ public:
+  explicit GELU(bool approximate_tanh = false) noexcept : tanh_(approximate_tanh) {}
+  Tensor forward(const Tensor& x) override;
+  std::string extra_repr() const override;
+
+ private:
+  bool tanh_;
+};
+
+/// log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold.
+class BAREGRAD_API Softplus : public Module {
+ public:
+  explicit Softplus(double beta = 1.0, double threshold = 20.0) noexcept
+      : beta_(beta), threshold_(threshold) {}
+  Tensor forward(const Tensor& x) override;
+  std::string extra_repr() const override;
+
+ private:
+  double beta_;
+  double threshold_;
+};
+
+/// Over the last axis when not said; PyTorch's implicit one depends on the number of axes.
+class BAREGRAD_API Softmax : public Module {
+ public:
+  explicit Softmax(std::int64_t axis = -1) noexcept : axis_(axis) {}
+  Tensor forward(const Tensor& x) override;
+  std::string extra_repr() const override;
+
+ private:
+  std::int64_t axis_;
+};
+
+class BAREGRAD_API LogSoftmax : public Module {
+ public:
+  explicit LogSoftmax(std::int64_t axis = -1) noexcept : axis_(axis) {}
+  Tensor forward(const Tensor& x) override;
+  std::string extra_repr() const override;
+
+ private:
+  std::int64_t axis_;
+};
+
+}  // namespace baregrad::nn

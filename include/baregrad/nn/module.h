@@ -1,0 +1,146 @@
+// Module: a layer or a network. Names its parameters, buffers and children, PyTorch's way.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "baregrad/dtype.h"
+#include "baregrad/export.h"
+#include "baregrad/state.h"
+#include "baregrad/tensor.h"
+
+namespace baregrad::nn {
+
+class Module;
+using ModulePtr = std::shared_ptr<Module>;
+
+struct NamedModule {
+  std::string name;  ///< dotted; "" for the module that was asked
+  Module* module;
+};
+
+/// What load_state_dict left out; both are empty after a strict load.
+struct LoadResult {
+  std::vector<std::string> missing;
+  std::vector<std::string> unexpected;
+};
+
+/// Members are registered by reference, so a module stays where it was made, in a shared_ptr:
+///
+///   struct Net : nn::Module {
+///     std::shared_ptr<nn::Linear> hidden = register_module("hidden", nn::make<nn::Linear>(784,
+///     128)); std::shared_ptr<nn::Linear> out = register_module("out", nn::make<nn::Linear>(128,
+///     10)); Tensor forward(const Tensor& x) override { return (*out)(relu((*hidden)(x))); }
+///   };
+///
+/// Not for several threads at once, but for forward in eval mode and under no_grad.
+class BAREGRAD_API Module {
+ public:
+  Module() = default;
+  virtual ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  /// What the module computes. One with other arguments has its own overload and leaves this one,
+  /// which throws.
+  virtual Tensor forward(const Tensor& x);
+  /// forward; ops recorded inside carry the module's name (see autograd::Label).
+  Tensor operator()(const Tensor& x);
+
+  /// In registration order, the module's own before its children's, under dotted names. A
+  /// parameter that is registered twice (tied weights) is listed once, under its first name.
+  NamedTensors named_parameters() const;
+  std::vector<Tensor> parameters() const;
+  NamedTensors named_buffers() const;
+  /// The children themselves, as registered.
+  const std::vector<std::pair<std::string, ModulePtr>>& children() const noexcept {
+    return children_;
+  }
+  /// Its name in the parent that registered it last, else "".
+  const std::string& name() const noexcept { return name_; }
+  /// This module and all below it, each once.
+  std::vector<NamedModule> named_modules();
+  /// Elements of all parameters.
+  std::int64_t parameter_count() const;
+
+  /// Parameters and persistent buffers under the names PyTorch gives them. Shares memory with the
+  /// module; without history.
+  NamedTensors state_dict() const;
+  /// Copies values in, converting dtypes of one kind. Throws one ValueError that names every
+  /// missing, unexpected and ill-fitting key, before anything is written. Without `strict`, missing
+  /// and unexpected keys are returned instead.
+  LoadResult load_state_dict(const NamedTensors& state, bool strict = true);
+  /// Puts `value` in the place of a parameter, by dotted name: to tie weights, or to call the
+  /// module with tensors that have a history. Shapes must agree; throws ValueError, ShapeError.
+  void set_parameter(const std::string& name, const Tensor& value);
+
+  /// Training (the default) or evaluation, here and below.
+  Module& train(bool on = true);
+  Module& eval() { return train(false); }
+  bool is_training() const noexcept { return training_; }
+
+  /// fn on everything below, then on this module.
+  Module& apply(const std::function<void(Module&)>& fn);
+  /// Floating parameters (with their gradients) and buffers in another floating dtype; tied ones
+  /// stay tied. Parameters are new tensors after that: make the optimizer later.
+  Module& to(DType dtype);
+  Module& requires_grad_(bool wanted = true);
+  /// Drops all gradients.
+  void zero_grad();
+
+  /// As PyTorch prints it: nested, each with its extra_repr.
+  std::string to_string() const;
+  /// The class's name; what is inside the brackets of to_string.
+  virtual std::string type_name() const;
+  virtual std::string extra_repr() const;
+
+ protected:
+  /// `member` is the Tensor that holds the parameter, for the module's whole life; an undefined one
+  /// (a bias that was not asked for) is not listed. Names are unique and hold no dot.
+  void register_parameter(std::string name, Tensor& member);
+  /// State without gradients; in state_dict if `persistent`.
+  void register_buffer(std::string name, Tensor& member, bool persistent = true);
+  /// Gives back what it was given, for the member that keeps it.
+  template <class M>
+  std::shared_ptr<M> register_module(const std::string& name, std::shared_ptr<M> module) {
+    attach(name, module);
+    return module;
+  }
+
+ private:
+  struct Slot {
+    std::string name;
+    Tensor* tensor;
+    bool persistent = true;
+  };
+  struct NamedSlot {
+    std::string name;
+    Tensor* tensor;
+  };
+  enum class Slots { Parameters, Buffers, State, All };
+
+  void attach(const std::string& name, ModulePtr module);
+  void check_name(const std::string& name, const char* who) const;
+  std::vector<NamedModule> walk(bool repeated) const;
+  std::vector<NamedSlot> slots(Slots which, bool repeated) const;
+
+  std::vector<Slot> parameters_;
+  std::vector<Slot> buffers_;
+  std::vector<std::pair<std::string, ModulePtr>> children_;
+  std::string name_;  // in the parent that registered it last
+  bool training_ = true;
+};
+
+/// make<Linear>(784, 128)
+template <class M, class... Args>
+std::shared_ptr<M> make(Args&&... args) {
+  return std::make_shared<M>(std::forward<Args>(args)...);
+}
+
+BAREGRAD_API std::ostream& operator<<(std::ostream& out, const Module& module);
+
+}  // namespace baregrad::nn

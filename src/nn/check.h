@@ -1,0 +1,32 @@
+// What layers check of the sizes they are made with.
+#pragma once
+
+#include <cstdint>
+
+#include "baregrad/error.h"
+#include "baregrad/tensor.h"
+#include "core/message.h"
+
+namespace baregrad::nn {
+
+inline void require_positive(std::int64_t value, const char* what, const char* who) {
+  if (value <= 0) throw ValueError(message(who, ": ", what, " must be positive, not ", value));
+}
+
+inline void require_size(std::int64_t value, const char* what, const char* who) {
+  if (value < 0)
+    throw ValueError(message(who, ": ", what, " must not be negative, but is ", value));
+}
+
+inline void require_defined(const Tensor& t, const char* what, const char* who) {
+  if (!t.defined()) throw ValueError(message(who, ": ", what, " is undefined"));
+}
+
+/// Written so that NaN fails.
+inline void require_probability(double p, const char* who) {
+  if (!(p >= 0.0 && p <= 1.0)) {
+    throw ValueError(message(who, ": the probability must lie between 0 and 1, not ", p));
+  }
+}
+
+}  // namespace baregrad::nn

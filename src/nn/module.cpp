@@ -1,0 +1,354 @@
+// Module: the tree of parameters, buffers and children, and what is done to all of them.
+// Rule of this room: layers are made of public ops and hold no kernels and no gradient rules.
+#include "baregrad/nn/module.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <ostream>
+#include <typeinfo>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <cxxabi.h>
+
+#include "baregrad/autograd.h"
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "core/checked.h"
+#include "core/message.h"
+#include "nn/name_scope.h"
+
+namespace baregrad::nn {
+
+namespace {
+
+std::string joined(const std::string& prefix, const std::string& name) {
+  return prefix.empty() ? name : prefix + "." + name;
+}
+
+/// Tensors seen so far, by identity. Views of one storage at one place are told apart.
+class Seen {
+ public:
+  /// False when it was there already.
+  bool insert(const Tensor& t) {
+    std::vector<const Tensor*>& same_place = at_[t.data_ptr()];
+    for (const Tensor* other : same_place) {
+      if (other->is_same(t)) return false;
+    }
+    same_place.push_back(&t);
+    return true;
+  }
+
+ private:
+  std::unordered_map<const void*, std::vector<const Tensor*>> at_;
+};
+
+}  // namespace
+
+Module::~Module() = default;
+
+Tensor Module::forward(const Tensor&) {
+  throw ValueError(message(type_name(), ": has no forward of one tensor; call the one it has"));
+}
+
+Tensor Module::operator()(const Tensor& x) {
+  const NameScope scope(*this);
+  return forward(x);
+}
+
+void Module::check_name(const std::string& name, const char* who) const {
+  if (name.empty() || name.find('.') != std::string::npos) {
+    throw ValueError(message(who, ": \"", name, "\" in ", type_name(),
+                             ": a name must not be empty and must not hold a dot"));
+  }
+  const auto taken = [&](const auto& list, auto key) {
+    return std::any_of(list.begin(), list.end(), [&](const auto& it) { return key(it) == name; });
+  };
+  const auto slot_name = [](const Slot& s) -> const std::string& { return s.name; };
+  const auto child_name = [](const auto& c) -> const std::string& { return c.first; };
+  if (taken(parameters_, slot_name) || taken(buffers_, slot_name) || taken(children_, child_name)) {
+    throw ValueError(message(who, ": ", type_name(), " has a \"", name, "\" already"));
+  }
+}
+
+void Module::register_parameter(std::string name, Tensor& member) {
+  check_name(name, "register_parameter");
+  if (member.defined()) member.requires_grad_();
+  parameters_.push_back({std::move(name), &member});
+}
+
+void Module::register_buffer(std::string name, Tensor& member, bool persistent) {
+  check_name(name, "register_buffer");
+  buffers_.push_back({std::move(name), &member, persistent});
+}
+
+void Module::attach(const std::string& name, ModulePtr module) {
+  constexpr const char* kWho = "register_module";
+  check_name(name, kWho);
+  if (!module) throw ValueError(message(kWho, ": \"", name, "\" of ", type_name(), " is null"));
+  for (const NamedModule& below : module->walk(false)) {
+    if (below.module == this) {
+      throw ValueError(message(kWho, ": \"", name, "\" holds this ", type_name(),
+                               " itself; a module cannot be below itself"));
+    }
+  }
+  module->name_ = name;
+  children_.emplace_back(name, std::move(module));
+}
+
+/// Before what is below it, in registration order; without recursion.
+std::vector<NamedModule> Module::walk(bool repeated) const {
+  std::vector<NamedModule> found;
+  std::unordered_set<const Module*> seen;
+  std::vector<NamedModule> waiting = {{"", const_cast<Module*>(this)}};
+  while (!waiting.empty()) {
+    NamedModule next = std::move(waiting.back());
+    waiting.pop_back();
+    if (!repeated && !seen.insert(next.module).second) continue;
+    const auto& below = next.module->children_;
+    for (auto child = below.rbegin(); child != below.rend(); ++child) {
+      waiting.push_back({joined(next.name, child->first), child->second.get()});
+    }
+    found.push_back(std::move(next));
+  }
+  return found;
+}
+
+std::vector<Module::NamedSlot> Module::slots(Slots which, bool repeated) const {
+  std::vector<NamedSlot> found;
+  Seen seen;
+  for (const NamedModule& at : walk(repeated)) {
+    const auto add = [&](const std::vector<Slot>& list) {
+      for (const Slot& slot : list) {
+        if (!slot.tensor->defined() || (which == Slots::State && !slot.persistent)) continue;
+        if (!repeated && !seen.insert(*slot.tensor)) continue;
+        found.push_back({joined(at.name, slot.name), slot.tensor});
+      }
+    };
+    if (which != Slots::Buffers) add(at.module->parameters_);
+    if (which != Slots::Parameters) add(at.module->buffers_);
+  }
+  return found;
+}
+
+NamedTensors Module::named_parameters() const {
+  NamedTensors found;
+  for (NamedSlot& slot : slots(Slots::Parameters, false)) {
+    found.push_back({std::move(slot.name), *slot.tensor});
+  }
+  return found;
+}
+
+std::vector<Tensor> Module::parameters() const {
+  std::vector<Tensor> found;
+  for (const NamedSlot& slot : slots(Slots::Parameters, false)) found.push_back(*slot.tensor);
+  return found;
+}
+
+NamedTensors Module::named_buffers() const {
+  NamedTensors found;
+  for (NamedSlot& slot : slots(Slots::Buffers, false)) {
+    found.push_back({std::move(slot.name), *slot.tensor});
+  }
+  return found;
+}
+
+std::vector<NamedModule> Module::named_modules() { return walk(false); }
+
+std::int64_t Module::parameter_count() const {
+  std::int64_t count = 0;
+  for (const NamedSlot& slot : slots(Slots::Parameters, false)) {
+    count = checked_add(count, slot.tensor->numel(), "parameter_count");
+  }
+  return count;
+}
+
+NamedTensors Module::state_dict() const {
+  NamedTensors state;
+  for (NamedSlot& slot : slots(Slots::State, true)) {
+    state.push_back({std::move(slot.name), slot.tensor->detach()});
+  }
+  return state;
+}
+
+namespace {
+
+std::string listed(const char* what, const std::vector<std::string>& names) {
+  std::string text = message("\n  ", what, ": ");
+  for (std::size_t i = 0; i < names.size(); ++i) text += message(i == 0 ? "" : ", ", names[i]);
+  return names.empty() ? "" : text;
+}
+
+/// Copying from one to the other loses the fraction, or invents one.
+bool same_kind(DType a, DType b) {
+  return is_floating(a) == is_floating(b) && is_bool(a) == is_bool(b);
+}
+
+}  // namespace
+
+LoadResult Module::load_state_dict(const NamedTensors& state, bool strict) {
+  std::unordered_map<std::string, const Tensor*> given;
+  std::vector<std::string> twice;
+  for (const NamedTensor& entry : state) {
+    if (!given.emplace(entry.name, &entry.tensor).second) twice.push_back(entry.name);
+  }
+  const std::vector<NamedSlot> own = slots(Slots::State, true);
+  LoadResult result;
+  std::vector<std::string> unfit;
+  std::unordered_set<std::string> known;
+  std::vector<std::pair<Tensor*, const Tensor*>> copies;
+  for (const NamedSlot& slot : own) {
+    known.insert(slot.name);
+    const auto found = given.find(slot.name);
+    if (found == given.end()) {
+      result.missing.push_back(slot.name);
+      continue;
+    }
+    const Tensor& value = *found->second;
+    if (!value.defined() || !(value.shape() == slot.tensor->shape()) ||
+        !same_kind(value.dtype(), slot.tensor->dtype())) {
+      unfit.push_back(message(slot.name, " (", describe(value), " given, ",
+                              describe(slot.tensor->detach()), " needed)"));
+      continue;
+    }
+    copies.emplace_back(slot.tensor, &value);
+  }
+  for (const NamedTensor& entry : state) {
+    if (!known.contains(entry.name)) result.unexpected.push_back(entry.name);
+  }
+  const bool incomplete = !result.missing.empty() || !result.unexpected.empty();
+  if (!unfit.empty() || !twice.empty() || (strict && incomplete)) {
+    throw ValueError(
+        message("load_state_dict: the state does not fit ", type_name(), "; nothing was loaded",
+                strict ? listed("missing", result.missing) : "",
+                strict ? listed("unexpected", result.unexpected) : "",
+                listed("of the wrong shape or kind", unfit), listed("given twice", twice)));
+  }
+  const no_grad off;
+  for (const auto& [to, from] : copies) to->copy_(from->detach());
+  return result;
+}
+
+void Module::set_parameter(const std::string& name, const Tensor& value) {
+  constexpr const char* kWho = "set_parameter";
+  for (const NamedSlot& slot : slots(Slots::Parameters, true)) {
+    if (slot.name != name) continue;
+    if (!value.defined() || !(value.shape() == slot.tensor->shape())) {
+      throw ShapeError(message(kWho, ": ", describe(value), " cannot take the place of ", name,
+                               ", ", describe(*slot.tensor)));
+    }
+    *slot.tensor = value;
+    return;
+  }
+  throw ValueError(message(kWho, ": ", type_name(), " has no parameter \"", name, "\""));
+}
+
+Module& Module::train(bool on) {
+  for (const NamedModule& at : walk(false)) at.module->training_ = on;
+  return *this;
+}
+
+Module& Module::apply(const std::function<void(Module&)>& fn) {
+  // Each parent after all below it; the order is fixed before fn may change anything.
+  std::vector<Module*> order;
+  std::unordered_set<const Module*> done;
+  std::vector<std::pair<Module*, std::size_t>> open = {{this, 0}};
+  done.insert(this);
+  while (!open.empty()) {
+    auto& [module, next] = open.back();
+    if (next == module->children_.size()) {
+      order.push_back(module);
+      open.pop_back();
+      continue;
+    }
+    Module* child = module->children_[next++].second.get();
+    if (done.insert(child).second) open.emplace_back(child, 0);
+  }
+  for (Module* module : order) fn(*module);
+  return *this;
+}
+
+Module& Module::to(DType dtype) {
+  if (!is_floating(dtype)) {
+    throw DTypeError(message("to: parameters are floating, ", type_name(), " cannot become ",
+                             baregrad::name(dtype)));
+  }
+  const no_grad off;
+  // All new tensors first, so that a failure leaves the module whole.
+  std::vector<std::pair<Tensor, Tensor>> changed;
+  std::unordered_multimap<const void*, std::size_t> by_place;
+  std::vector<std::pair<Tensor*, std::size_t>> places;
+  for (const NamedSlot& slot : slots(Slots::All, true)) {
+    const Tensor& before = *slot.tensor;
+    if (!is_floating(before.dtype()) || before.dtype() == dtype) continue;
+    std::size_t which = changed.size();
+    const auto [first, last] = by_place.equal_range(before.data_ptr());
+    for (auto it = first; it != last; ++it) {
+      if (changed[it->second].first.is_same(before)) which = it->second;
+    }
+    if (which == changed.size()) {
+      const Tensor after = astype(before.detach(), dtype);
+      if (before.requires_grad()) after.requires_grad_();
+      const Tensor gradient = before.is_leaf() ? before.grad() : Tensor();
+      if (gradient.defined()) after.set_grad(astype(gradient.detach(), dtype));
+      by_place.emplace(before.data_ptr(), which);
+      changed.emplace_back(before, after);
+    }
+    places.emplace_back(slot.tensor, which);
+  }
+  for (const auto& [place, which] : places) *place = changed[which].second;
+  return *this;
+}
+
+Module& Module::requires_grad_(bool wanted) {
+  for (const NamedSlot& slot : slots(Slots::Parameters, false)) slot.tensor->requires_grad_(wanted);
+  return *this;
+}
+
+void Module::zero_grad() {
+  for (const NamedSlot& slot : slots(Slots::Parameters, false)) slot.tensor->zero_grad();
+}
+
+// ---- Printing ---------------------------------------------------------------------------------
+
+std::string Module::type_name() const {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, &status), std::free);
+  if (status != 0 || !text) return "Module";
+  // The last part of a::b<c::d>::E, not what stands inside the brackets.
+  const std::string full = text.get();
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i + 1 < full.size(); ++i) {
+    if (full[i] == '<' || full[i] == '(') ++depth;
+    if (full[i] == '>' || full[i] == ')') --depth;
+    if (depth == 0 && full[i] == ':' && full[i + 1] == ':') begin = i + 2;
+  }
+  return full.substr(begin);
+}
+
+std::string Module::extra_repr() const { return ""; }
+
+std::string Module::to_string() const {
+  const std::string extra = extra_repr();
+  if (children_.empty()) return message(type_name(), "(", extra, ")");
+  std::string text = type_name() + "(\n";
+  if (!extra.empty()) text += "  " + extra + "\n";
+  for (const auto& [name, module] : children_) {
+    text += "  (" + name + "): ";
+    for (const char c : module->to_string()) {
+      text += c;
+      if (c == '\n') text += "  ";
+    }
+    text += "\n";
+  }
+  return text + ")";
+}
+
+std::ostream& operator<<(std::ostream& out, const Module& module) {
+  return out << module.to_string();
+}
+
+}  // namespace baregrad::nn

@@ -1,0 +1,28 @@
+// What layers write between the brackets of their print: Python's spelling of values.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "baregrad/dims.h"
+#include "core/number_text.h"
+
+namespace baregrad::nn {
+
+inline const char* text_of(bool value) { return value ? "True" : "False"; }
+
+/// 1.0, 0.01, 1e-05
+inline std::string text_of(double value) {
+  std::string text = number_text(value);
+  if (std::isfinite(value) && text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+/// (3, 5), and (3,) for one
+inline std::string text_of(const Dims& dims) {
+  std::string text = "(";
+  for (int i = 0; i < dims.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(dims[i]);
+  return text + (dims.size() == 1 ? ",)" : ")");
+}
+
+}  // namespace baregrad::nn
