@@ -14,7 +14,7 @@ RUN cmake --install build/release --prefix /usr/local --strip
 
 FROM debian:12-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libstdc++6 \
+    && apt-get install -y --no-install-recommends libstdc++6 zlib1g \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /usr/local /usr/local
 RUN ldconfig && baregrad info

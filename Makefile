@@ -9,8 +9,9 @@ SHELL := /bin/bash
 BUILD := build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PYTHON := .venv/bin/python
-BENCHES ?= elementwise reduce overhead alloc parallel matmul autograd
+BENCHES ?= elementwise reduce overhead alloc parallel matmul autograd train conv optim norm
 BENCH_ARGS ?=
+TRAIN_ARGS ?=
 CTEST_ARGS ?=
 
 # Resolved when used, not when read: `setup` may be what installs them.
@@ -48,7 +49,7 @@ build: setup compile-release ## Build the release preset; the command is build/b
 	@test -x $(BUILD)/baregrad || { echo "make build: $(BUILD)/release/baregrad was not built" >&2; exit 1; }
 
 .PHONY: test
-test: test-repo test-release test-cli test-graph test-install test-asan test-tsan ## Build and run every test, also under ASan + UBSan and TSan
+test: test-repo test-release test-cli test-graph test-io test-install test-asan test-tsan ## Build and run every test, also under ASan + UBSan and TSan
 
 .PHONY: test-repo
 test-repo: setup
@@ -70,6 +71,12 @@ test-cli: build
 test-graph: build
 	@BAREGRAD_GRAPH_SAMPLES=$(CURDIR)/$(BUILD)/release/tests/graph_samples \
 	  $(step) "render graphs with Graphviz" $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/graph
+
+.PHONY: test-io
+test-io: build
+	@BAREGRAD_IO_SAMPLES=$(CURDIR)/$(BUILD)/release/tests/io_samples \
+	  $(step) "exchange files with NumPy, safetensors and TensorBoard" \
+	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/io
 
 .PHONY: test-docs
 test-docs: setup
@@ -95,6 +102,9 @@ test-install: build
 test-long: build compile-asan compile-tsan test-docs ## The exhaustive forms of the tests (hours)
 	@BAREGRAD_NUM_THREADS=2 $(step) "test tsan, 2 threads" $(no_aslr) $(run_ctest) --preset tsan -LE long
 	@BAREGRAD_TEST_LONG=1 $(step) "long test release" $(run_ctest) --preset release -L long
+	@BAREGRAD_TEST_LONG=1 BAREGRAD_BIN=$(CURDIR)/$(BUILD)/baregrad $(step) "long test of training" \
+	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/cli/test_train.py
+	@$(step) "fuzz file formats" scripts/fuzz_files.sh --seconds 600
 	@BAREGRAD_TEST_LONG=1 $(step) "long test asan" $(no_aslr) $(run_ctest) --preset asan -L fuzz
 
 .PHONY: bench
@@ -115,8 +125,8 @@ format: setup ## Format the C++ sources in place
 	@scripts/format.sh
 
 .PHONY: train
-train: ## (not yet) Train a network
-	@echo "make train: there is nothing to train yet: layers, optimizers and data come after the tensor core" >&2; exit 1
+train: build ## Train a network on the best data found (TRAIN_ARGS="fashion --model cnn")
+	@$(BUILD)/baregrad train $(TRAIN_ARGS)
 
 .PHONY: lab
 lab: ## (not yet) Run the experiments

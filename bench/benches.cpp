@@ -23,6 +23,13 @@ constexpr std::array kBenches = {
           "side of the square matrices", bench_matmul, kMatmulOptions},
     Bench{"autograd", "graphs of numbers, long chains, training steps, memory", "nodes of a chain",
           bench_autograd},
+    Bench{"train", "training steps and an epoch from files; what a step asks of the system",
+          "images in a batch", bench_train},
+    Bench{"conv", "convolutions of 3 x 3 forward and backward, pooling", "images of a batch",
+          bench_conv},
+    Bench{"optim", "a step of AdamW, Adam, SGD and Lion; clipping", "parameters", bench_optim},
+    Bench{"norm", "softmax, layer and RMS norm, cross-entropy, attention, with their gradients",
+          "rows", bench_norm},
 };
 
 }  // namespace

@@ -29,5 +29,9 @@ void bench_alloc(Session& session);
 void bench_parallel(Session& session);
 void bench_matmul(Session& session);
 void bench_autograd(Session& session);
+void bench_train(Session& session);
+void bench_conv(Session& session);
+void bench_optim(Session& session);
+void bench_norm(Session& session);
 
 }  // namespace baregrad::bench

@@ -3,6 +3,7 @@
 
 #include "baregrad/allocator.h"
 #include "baregrad/autograd.h"
+#include "baregrad/data.h"
 #include "baregrad/dims.h"
 #include "baregrad/dtype.h"
 #include "baregrad/error.h"
@@ -11,13 +12,20 @@
 #include "baregrad/graph_node.h"
 #include "baregrad/half.h"
 #include "baregrad/indexing.h"
+#include "baregrad/io.h"
 #include "baregrad/layout.h"
+#include "baregrad/nn.h"
 #include "baregrad/ops.h"
+#include "baregrad/ops_conv.h"
+#include "baregrad/ops_fused.h"
+#include "baregrad/optim.h"
 #include "baregrad/parallel.h"
 #include "baregrad/print.h"
 #include "baregrad/profile.h"
 #include "baregrad/scalar.h"
+#include "baregrad/state.h"
 #include "baregrad/storage.h"
 #include "baregrad/tensor.h"
+#include "baregrad/train.h"
 
 namespace bg = baregrad;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "baregrad/train.h"
 #include "bench/harness.h"
 
 namespace baregrad::cli {
@@ -27,5 +28,39 @@ struct BenchCommand {
 };
 
 int run_bench(BenchCommand command);
+
+struct TrainCommand {
+  train::Config config;
+  std::vector<std::string> given;  ///< members of `config` that were said
+  std::string out;                 ///< empty: a new folder in runs/
+  bool resume = false;
+  int threads = 0;  ///< 0: as many as the engine uses
+  std::string json_path;
+};
+/// 130 when it was interrupted, as shells say it.
+int run_train(const TrainCommand& command);
+
+struct EvalCommand {
+  std::string run;
+  std::string data_folder;
+  std::string json_path;
+};
+int run_eval(const EvalCommand& command);
+
+struct PredictCommand {
+  std::string run;
+  std::string image;  ///< a file, or "test:N"
+  std::string data_folder;
+  std::string json_path;
+};
+int run_predict(const PredictCommand& command);
+
+struct GraphCommand {
+  std::string run;
+  std::string data_folder;
+  std::string dot_path;
+  std::string svg_path;
+};
+int run_graph(const GraphCommand& command);
 
 }  // namespace baregrad::cli

@@ -1,5 +1,5 @@
-// The command line: `baregrad info`, `baregrad bench`. Exit status 0, 1 for a failure, 2 for wrong
-// arguments.
+// The command line: `baregrad info`, `train`, `eval`, `predict`, `graph`, `bench`. Exit status 0, 1
+// for a failure, 2 for wrong arguments.
 #include <charconv>
 #include <csignal>
 #include <cstdint>
@@ -94,13 +94,108 @@ std::vector<CLI::Option*> add_special(CLI::App* bench, BenchCommand& command) {
   return {dtype, shapes, peers, check};
 }
 
+/// An option whose value is a member of the config, by the member's name.
+class ConfigOptions {
+ public:
+  ConfigOptions(CLI::App* app, TrainCommand& command) : app_(app), command_(command) {}
+
+  template <class T>
+  CLI::Option* add(const char* member, const char* option, T& value, const char* doc,
+                   const char* kind) {
+    CLI::Option* made = app_->add_option(option, value, doc)->option_text(kind);
+    added_.emplace_back(member, made);
+    return made;
+  }
+  /// After parsing: those that were said.
+  void note_given() const {
+    for (const auto& [member, option] : added_) {
+      if (option->count() > 0) command_.given.emplace_back(member);
+    }
+  }
+
+ private:
+  CLI::App* app_;
+  TrainCommand& command_;
+  std::vector<std::pair<const char*, CLI::Option*>> added_;
+};
+
+ConfigOptions add_train(CLI::App* train, TrainCommand& command) {
+  ConfigOptions options(train, command);
+  train::Config& c = command.config;
+  options
+      .add("data", "data", c.data, "mnist, fashion or digits; the best that is found if not said",
+           "[mnist|fashion|digits]")
+      ->check(CLI::IsMember({"mnist", "fashion", "digits"}));
+  options.add("model", "--model", c.model, "mlp (the usual) or cnn", "M")
+      ->check(CLI::IsMember({"mlp", "cnn"}));
+  options
+      .add("hidden", "--hidden", c.hidden, "Hidden layers of an mlp, 512,256 if not said", "N,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(positive());
+  options.add("epochs", "--epochs", c.epochs, "Rounds through the data, 10 if not said", "N")
+      ->check(positive());
+  options.add("batch", "--batch", c.batch, "Images per step, 64 if not said", "N")
+      ->check(positive());
+  options.add("lr", "--lr", c.lr, "Learning rate, 0.001 if not said", "X");
+  options.add("weight_decay", "--weight-decay", c.weight_decay, "0.01 if not said", "X");
+  options.add("dropout", "--dropout", c.dropout, "Of hidden layers, 0.1 if not said", "P");
+  options
+      .add("optimizer", "--optimizer", c.optimizer,
+           "adamw (the usual), adam, sgd, rmsprop, adagrad or lion", "O")
+      ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"}));
+  options
+      .add("schedule", "--schedule", c.schedule,
+           "Of the learning rate: cosine (the usual), constant, onecycle or step", "S")
+      ->check(CLI::IsMember({"constant", "cosine", "onecycle", "step"}));
+  options.add("seed", "--seed", c.seed, "Of weights, order and dropout, 0 if not said", "N");
+  options.add("items", "--items", c.items, "Learn from the first N images alone", "N")
+      ->check(positive());
+  options.add("test_items", "--test-items", c.test_items, "Test on the first N images alone", "N")
+      ->check(positive());
+  options
+      .add("workers", "--workers", c.workers,
+           "Threads that prepare batches; none of their own if not said", "N")
+      ->check(CLI::Range(0, 64));
+  options
+      .add("alloc", "--alloc", c.alloc, "Memory of a step: pool (the usual), arena or system", "A")
+      ->check(CLI::IsMember({"pool", "arena", "system"}));
+  options
+      .add("checkpoint_steps", "--checkpoint-steps", c.checkpoint_steps,
+           "Steps between checkpoints; one per epoch if not said", "N")
+      ->check(positive());
+  options.add("keep", "--keep", c.keep, "Checkpoints on disk, 3 if not said", "N")
+      ->check(CLI::Range(1, 1000000));
+  options.add("data_folder", "--data", c.data_folder, "Where to look for data first", "DIR");
+  train->add_option("--threads", command.threads, "Threads of the engine, 1 to 1024")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  train->add_option("--out", command.out, "The run's folder; a new one in runs/ if not said")
+      ->option_text("RUN_DIR");
+  train->add_flag("--resume", command.resume, "Go on with the run in --out")->option_text(" ");
+  train->add_option("--json", command.json_path, "Also write every epoch to FILE as a JSON object")
+      ->option_text("FILE");
+  return options;
+}
+
+/// The run and the data that eval, predict and graph are about.
+template <class Command>
+CLI::App* add_on_run(CLI::App& app, const char* name, const char* doc, Command& command) {
+  CLI::App* sub = app.add_subcommand(name, doc);
+  sub->add_option("run", command.run, "The folder of a run")->required()->option_text("RUN_DIR");
+  sub->add_option("--data", command.data_folder, "Where to look for data first")
+      ->option_text("DIR");
+  return sub;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"A deep-learning engine from the bytes up.", "baregrad"};
   app.set_version_flag("--version", version_text(), "Print the version and exit");
   app.require_subcommand(1);
   app.footer(
       "Environment: BAREGRAD_NUM_THREADS, BAREGRAD_ISA=scalar|sse4|avx2|avx512,\n"
-      "BAREGRAD_ALLOC=system|pool|arena[:MiB], BAREGRAD_MKL=FILE (libmkl_rt, a peer of bench "
+      "BAREGRAD_ALLOC=system|pool|arena[:MiB], BAREGRAD_DATA=DIR, BAREGRAD_MKL=FILE (libmkl_rt, a "
+      "peer of bench "
       "matmul).\n"
       "Exit status: 0, 1 for a failure, 2 for wrong arguments.");
 
@@ -112,6 +207,27 @@ int run(int argc, char** argv) {
 
   CLI::App* info = app.add_subcommand("info", "The machine, how it is used, and what it can do");
   add_json(info, "Also write all of it to FILE as one JSON object");
+
+  TrainCommand train_command;
+  CLI::App* train = app.add_subcommand("train", "Train a network on images, in a run's folder");
+  const ConfigOptions train_options = add_train(train, train_command);
+  EvalCommand eval_command;
+  CLI::App* eval = add_on_run(app, "eval", "Test a trained network", eval_command);
+  eval->add_option("--json", eval_command.json_path, "Also write the result to FILE")
+      ->option_text("FILE");
+  PredictCommand predict_command;
+  CLI::App* predict =
+      add_on_run(app, "predict", "What a trained network sees in an image", predict_command);
+  predict->add_option("image", predict_command.image, "A PNG, PGM or PPM file, or test:N")
+      ->required()
+      ->option_text("IMAGE");
+  predict->add_option("--json", predict_command.json_path, "Also write the result to FILE")
+      ->option_text("FILE");
+  GraphCommand graph_command;
+  CLI::App* graph = add_on_run(
+      app, "graph", "The recorded graph of a step, with shapes and gradient norms", graph_command);
+  graph->add_option("--dot", graph_command.dot_path, "For Graphviz")->option_text("FILE");
+  graph->add_option("--svg", graph_command.svg_path, "Drawn by Graphviz")->option_text("FILE");
 
   CLI::App* bench = app.add_subcommand("bench", "Measure against peers in one run");
   bench->add_option("names", command.names, "Which benchmarks, see below")
@@ -153,6 +269,13 @@ int run(int argc, char** argv) {
   for (const CLI::Option* option : special) {
     if (option->count() > 0) command.special.push_back(option->get_name());
   }
+  if (train->parsed()) {
+    train_options.note_given();
+    return run_train(train_command);
+  }
+  if (eval->parsed()) return run_eval(eval_command);
+  if (predict->parsed()) return run_predict(predict_command);
+  if (graph->parsed()) return run_graph(graph_command);
   return info->parsed() ? run_info(command.json_path) : run_bench(std::move(command));
 }
 

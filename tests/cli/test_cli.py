@@ -16,7 +16,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = os.environ.get("BAREGRAD_BIN", str(ROOT / "build" / "baregrad"))
-BENCHES = ["elementwise", "reduce", "overhead", "alloc", "parallel", "matmul", "autograd"]
+BENCHES = ["elementwise", "reduce", "overhead", "alloc", "parallel", "matmul", "autograd", "train", "conv",
+           "optim", "norm"]
 RESULT_KEYS = [
     "bench",
     "row",
@@ -44,12 +45,12 @@ RESULT_KEYS = [
 def run(*arguments, env=None, **options):
     """Runs the command; stdout and stderr are text."""
     options.setdefault("stdout", subprocess.PIPE)
+    options.setdefault("timeout", 120)
     return subprocess.run(
         [BIN, *arguments],
         check=False,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=120,
         env={**os.environ, **(env or {})},
         **options,
     )

@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = ["README.md", "docs/seeing.md"]
+DOCUMENTS = ["README.md", "docs/seeing.md", "docs/training.md"]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(readme_example CXX)

@@ -1,0 +1,41 @@
+// The networks that can be asked for by name.
+#include "baregrad/nn.h"
+#include "baregrad/train.h"
+
+namespace baregrad::train {
+
+namespace {
+
+constexpr std::int64_t kSide = 28;
+constexpr std::int64_t kClasses = 10;
+
+std::shared_ptr<nn::Module> make_mlp(const Config& config) {
+  std::vector<std::int64_t> sizes = {kSide * kSide};
+  sizes.insert(sizes.end(), config.hidden.begin(), config.hidden.end());
+  sizes.push_back(kClasses);
+  return nn::sequential(nn::make<nn::Flatten>(),
+                        nn::make<nn::MLP>(sizes, nn::MLPOptions{.dropout = config.dropout}));
+}
+
+/// Two convolutions that halve the picture each, and two layers on what is left.
+std::shared_ptr<nn::Module> make_cnn(const Config& config) {
+  constexpr std::int64_t kFirst = 32;
+  constexpr std::int64_t kSecond = 64;
+  constexpr std::int64_t kHidden = 128;
+  constexpr std::int64_t kLeft = kSecond * (kSide / 4) * (kSide / 4);
+  const nn::Conv2dOptions same{.padding = 1};
+  return nn::sequential(nn::make<nn::Conv2d>(1, kFirst, 3, same), nn::make<nn::ReLU>(),
+                        nn::make<nn::MaxPool2d>(2), nn::make<nn::Conv2d>(kFirst, kSecond, 3, same),
+                        nn::make<nn::ReLU>(), nn::make<nn::MaxPool2d>(2), nn::make<nn::Flatten>(),
+                        nn::make<nn::MLP>(std::vector<std::int64_t>{kLeft, kHidden, kClasses},
+                                          nn::MLPOptions{.dropout = config.dropout}));
+}
+
+}  // namespace
+
+std::shared_ptr<nn::Module> make_model(const Config& config) {
+  config.check();
+  return config.model == "cnn" ? make_cnn(config) : make_mlp(config);
+}
+
+}  // namespace baregrad::train

@@ -1,0 +1,93 @@
+// Optimizers and schedules by name; parts of a checkpoint.
+#include "train/parts.h"
+
+#include <filesystem>
+
+#include "core/number_text.h"
+
+namespace baregrad::train {
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config,
+                                                 const std::vector<Tensor>& params) {
+  const double lr = config.lr;
+  const double decay = config.weight_decay;
+  if (config.optimizer == "sgd") {
+    return std::make_unique<optim::SGD>(
+        params,
+        optim::SGDOptions{.lr = lr, .momentum = 0.9, .weight_decay = decay, .nesterov = true});
+  }
+  if (config.optimizer == "adam") {
+    return std::make_unique<optim::Adam>(params,
+                                         optim::AdamOptions{.lr = lr, .weight_decay = decay});
+  }
+  if (config.optimizer == "rmsprop") {
+    return std::make_unique<optim::RMSprop>(params,
+                                            optim::RMSpropOptions{.lr = lr, .weight_decay = decay});
+  }
+  if (config.optimizer == "adagrad") {
+    return std::make_unique<optim::Adagrad>(params,
+                                            optim::AdagradOptions{.lr = lr, .weight_decay = decay});
+  }
+  if (config.optimizer == "lion") {
+    return std::make_unique<optim::Lion>(params,
+                                         optim::LionOptions{.lr = lr, .weight_decay = decay});
+  }
+  return std::make_unique<optim::AdamW>(params,
+                                        optim::AdamWOptions{.lr = lr, .weight_decay = decay});
+}
+
+std::unique_ptr<optim::LRScheduler> make_schedule(const Config& config, optim::Optimizer& optimizer,
+                                                  std::int64_t total_steps) {
+  if (config.schedule == "onecycle") {
+    // One step more than are taken: the schedule steps after the last one too.
+    return std::make_unique<optim::OneCycleLR>(
+        optimizer, optim::OneCycleOptions{.max_lr = {config.lr}, .total_steps = total_steps + 1});
+  }
+  optim::Curve curve = [](std::int64_t, double base) { return base; };
+  if (config.schedule == "cosine") curve = optim::cosine_curve(total_steps);
+  if (config.schedule == "step") {
+    curve = optim::step_curve(std::max<std::int64_t>(1, total_steps / 3), 0.3);
+  }
+  return std::make_unique<optim::LRScheduler>(optimizer, std::move(curve));
+}
+
+io::CheckpointFolder::Found newest_checkpoint(const std::string& folder) {
+  const std::string checkpoints = folder + "/checkpoints";
+  std::error_code error;
+  if (std::filesystem::is_directory(checkpoints, error)) {
+    if (auto found = io::CheckpointFolder(checkpoints).latest()) return std::move(*found);
+  }
+  throw IoError(message("train: there is no checkpoint in ", checkpoints,
+                        "; `baregrad train --out ", folder, "` makes some"));
+}
+
+const State& part_of(const io::Checkpoint& checkpoint, const char* name) {
+  const auto found = checkpoint.parts.find(name);
+  if (found != checkpoint.parts.end()) return found->second;
+  throw IoError(message("train: the checkpoint has no part '", name, "'"));
+}
+
+void save_scaling(const data::Scaling& scaling, State& state) {
+  state.values["mean"] = number_text(static_cast<double>(scaling.mean));
+  state.values["std"] = number_text(static_cast<double>(scaling.std));
+}
+
+data::Scaling load_scaling(const State& state) {
+  return {static_cast<float>(number<double>(state, "mean")),
+          static_cast<float>(number<double>(state, "std"))};
+}
+
+void save_names(const std::vector<std::string>& names, State& state) {
+  for (std::size_t i = 0; i < names.size(); ++i) state.values[std::to_string(i)] = names[i];
+}
+
+std::vector<std::string> load_names(const State& state) {
+  std::vector<std::string> names;
+  for (;;) {
+    const auto found = state.values.find(std::to_string(names.size()));
+    if (found == state.values.end()) return names;
+    names.push_back(found->second);
+  }
+}
+
+}  // namespace baregrad::train

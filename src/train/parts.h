@@ -1,0 +1,45 @@
+// What a run is put together from, by the names in its config; what its checkpoints hold.
+#pragma once
+
+#include <charconv>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "baregrad/error.h"
+#include "baregrad/io.h"
+#include "baregrad/optim.h"
+#include "baregrad/train.h"
+#include "core/message.h"
+
+namespace baregrad::train {
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config,
+                                                 const std::vector<Tensor>& params);
+std::unique_ptr<optim::LRScheduler> make_schedule(const Config& config, optim::Optimizer& optimizer,
+                                                  std::int64_t total_steps);
+
+/// The newest that loads. Throws IoError where there is no run, or none loads.
+io::CheckpointFolder::Found newest_checkpoint(const std::string& folder);
+/// Throws IoError when it is missing.
+const State& part_of(const io::Checkpoint& checkpoint, const char* name);
+
+void save_scaling(const data::Scaling& scaling, State& state);
+data::Scaling load_scaling(const State& state);
+void save_names(const std::vector<std::string>& names, State& state);
+std::vector<std::string> load_names(const State& state);
+
+template <class T>
+T number(const State& state, const char* name) {
+  const auto found = state.values.find(name);
+  T value{};
+  if (found != state.values.end()) {
+    const std::string& text = found->second;
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (end.ec == std::errc() && end.ptr == text.data() + text.size()) return value;
+  }
+  throw IoError(message("train: the checkpoint has no number '", name, "'"));
+}
+
+}  // namespace baregrad::train

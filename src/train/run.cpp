@@ -1,0 +1,313 @@
+// A run: the loop over batches, and everything that lets it go on after an interruption.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include "baregrad/autograd.h"
+#include "baregrad/data_loader.h"
+#include "baregrad/error.h"
+#include "baregrad/generator.h"
+#include "baregrad/io.h"
+#include "baregrad/ops.h"
+#include "baregrad/ops_fused.h"
+#include "baregrad/optim.h"
+#include "baregrad/train.h"
+#include "core/message.h"
+#include "core/number_text.h"
+#include "io/atomic_file.h"
+#include "train/parts.h"
+#include "train/step_memory.h"
+
+namespace baregrad::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::string json_text(const Config& config) {
+  std::string text;
+  for (const auto& [name, value] : config.values()) {
+    text += (text.empty() ? "{\n  \"" : ",\n  \"") + name + "\": \"";
+    for (const char c : value) {
+      if (c == '"' || c == '\\') text += '\\';
+      text += c;
+    }
+    text += '"';
+  }
+  return text + "\n}\n";
+}
+
+}  // namespace
+
+struct Run::Impl {
+  Impl(Config given, std::string where)
+      : config(std::move(given)),
+        folder(std::move(where)),
+        task(load_task(config)),
+        loader(task.train, {.batch_size = config.batch,
+                            .shuffle = true,
+                            .seed = config.seed,
+                            .workers = config.workers}),
+        memory(config.alloc) {
+    config.data = task.name;
+    manual_seed(config.seed);
+    model = make_model(config);
+    optimizer = make_optimizer(config, model->parameters());
+    schedule = make_schedule(config, *optimizer, config.epochs * loader.size());
+  }
+
+  std::string checkpoints() const { return folder + "/checkpoints"; }
+  std::int64_t total_step() const noexcept {
+    return loader.epoch() * loader.size() + loader.position();
+  }
+  bool finished() const noexcept { return loader.epoch() >= config.epochs; }
+
+  io::Checkpoint checkpoint() const {
+    io::Checkpoint all;
+    all.parts["model"].tensors = model->state_dict();
+    all.parts["optimizer"] = optimizer->state();
+    all.parts["schedule"] = schedule->state();
+    all.parts["loader"] = loader.state();
+    const Generator::State generator = default_generator().state();
+    all.parts["generator"].values = {{"seed", std::to_string(generator.seed)},
+                                     {"position", std::to_string(generator.position)}};
+    all.parts["config"].values = config.values();
+    all.parts["epoch"].values = {{"loss", number_text(loss_sum)},
+                                 {"right", std::to_string(right)},
+                                 {"items", std::to_string(items)}};
+    save_scaling(task.scaling, all.parts["scaling"]);
+    save_names(task.classes, all.parts["classes"]);
+    return all;
+  }
+
+  void restore(const io::Checkpoint& from) {
+    const auto part = [&](const char* name) -> const State& { return part_of(from, name); };
+    model->load_state_dict(part("model").tensors);
+    optimizer->load_state(part("optimizer"));
+    schedule->load_state(part("schedule"));
+    loader.load_state(part("loader"));
+    default_generator().set_state({number<std::uint64_t>(part("generator"), "seed"),
+                                   number<std::uint64_t>(part("generator"), "position")});
+    loss_sum = number<double>(part("epoch"), "loss");
+    right = number<std::int64_t>(part("epoch"), "right");
+    items = number<std::int64_t>(part("epoch"), "items");
+  }
+
+  void save(Listener& listener) {
+    metrics->flush();
+    events->flush();
+    io::CheckpointFolder files(checkpoints(), config.keep);
+    listener.saved(files.save(total_step(), checkpoint()));
+    saved_step = total_step();
+  }
+
+  void step(const data::Batch& batch) {
+    memory.run([&] {
+      const Tensor logits = (*model)(batch.input);
+      const Tensor loss = cross_entropy(logits, batch.target);
+      loss.backward();
+      optimizer->step();
+      optimizer->zero_grad();
+      last_loss = loss.item<double>();
+      const no_grad off;
+      right += sum(equal(argmax(logits, 1), batch.target)).item<std::int64_t>();
+    });
+    loss_sum += last_loss * static_cast<double>(batch.size());
+    items += batch.size();
+    schedule->step();
+  }
+
+  Progress progress(Clock::time_point begin, std::int64_t items_before) const {
+    Progress p;
+    p.epoch = loader.epoch() + 1;
+    p.epochs = config.epochs;
+    p.step = loader.position();
+    p.steps = loader.size();
+    p.total_step = total_step();
+    const auto seen = static_cast<double>(items);
+    if (items > 0) {
+      p.loss = loss_sum / seen;
+      p.accuracy = static_cast<double>(right) / seen;
+    }
+    p.lr = optimizer->groups()[0].lr();
+    p.samples_per_s = static_cast<double>(items - items_before) / seconds_since(begin);
+    const auto all = static_cast<double>(config.epochs) * static_cast<double>(task.train->size());
+    const double done =
+        static_cast<double>(loader.epoch()) * static_cast<double>(task.train->size()) + seen;
+    if (p.samples_per_s > 0) p.seconds_left = (all - done) / p.samples_per_s;
+    return p;
+  }
+
+  void log(const char* kind, std::int64_t step, const io::Metrics& values) {
+    io::Metrics line = {{"kind", std::string(kind)}};
+    line.insert(line.end(), values.begin(), values.end());
+    metrics->write(step, line);
+    for (const auto& [name, value] : values) {
+      if (const auto* number = std::get_if<double>(&value)) {
+        events->add_scalar(std::string(kind) + "/" + name, *number, step);
+      }
+    }
+  }
+
+  void open_logs() {
+    // Steps are counted from 1: what this run is about to write again goes.
+    metrics.emplace(folder + "/metrics.jsonl", total_step() + 1);
+    events.emplace(folder + "/events", total_step() + 1);
+  }
+
+  /// One epoch, or what is left of it; false when it was stopped.
+  bool train_epoch(Listener& listener) {
+    constexpr std::int64_t kLogEvery = 100;
+    const Clock::time_point begin = Clock::now();
+    const std::int64_t items_before = items;
+    model->train();
+    Progress now = progress(begin, items);  // a run may have been stopped after the last batch
+    while (const data::Batch* batch = loader.next()) {
+      step(*batch);
+      now = progress(begin, items_before);
+      listener.step(now);
+      if (now.total_step % kLogEvery == 0) {
+        log("step", now.total_step, {{"loss", last_loss}, {"lr", now.lr}});
+      }
+      if (listener.wants_stop()) return false;
+      const bool due = config.checkpoint_steps > 0 && now.step < now.steps &&
+                       now.total_step % config.checkpoint_steps == 0;
+      if (due) save(listener);
+    }
+    Epoch epoch;
+    epoch.train = now;
+    epoch.seconds = seconds_since(begin);
+    epoch.test =
+        baregrad::train::evaluate(*model, task.test, static_cast<int>(task.classes.size()));
+    log("epoch", now.total_step,
+        {{"epoch", now.epoch},
+         {"train_loss", now.loss},
+         {"train_accuracy", now.accuracy},
+         {"test_loss", epoch.test.loss},
+         {"test_accuracy", epoch.test.accuracy},
+         {"seconds", epoch.seconds},
+         {"samples_per_s", now.samples_per_s}});
+    loss_sum = 0;
+    right = 0;
+    items = 0;
+    listener.epoch(epoch);
+    save(listener);
+    return true;
+  }
+
+  Config config;
+  std::string folder;
+  Task task;
+  data::DataLoader loader;
+  StepMemory memory;
+  std::shared_ptr<nn::Module> model;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  std::unique_ptr<optim::LRScheduler> schedule;
+  std::optional<io::MetricsWriter> metrics;
+  std::optional<io::EventWriter> events;
+  std::vector<std::string> damaged;
+  // Of the epoch so far.
+  double loss_sum = 0;
+  std::int64_t right = 0;
+  std::int64_t items = 0;
+  double last_loss = 0;
+  std::int64_t saved_step = -1;
+};
+
+Listener::~Listener() = default;
+
+Run::Run(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Run::Run(Run&&) noexcept = default;
+Run::~Run() = default;
+
+Run::Run(const Config& config, const std::string& folder) {
+  config.check();
+  if (fs::exists(folder + "/config.json")) {
+    throw ValueError(message("train: there is a run in ", folder,
+                             " already; go on with --resume, or take another folder"));
+  }
+  impl_ = std::make_unique<Impl>(config, folder);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw IoError(message("train: cannot make the folder ", folder, ": ", error.message()));
+  io::write_whole(folder + "/config.json", json_text(impl_->config), "train");
+  impl_->open_logs();
+}
+
+Run Run::resume(const std::string& folder, const Config& changes,
+                const std::vector<std::string>& given) {
+  const io::CheckpointFolder::Found found = newest_checkpoint(folder);
+  const auto& stored = part_of(found.checkpoint, "config").values;
+  std::map<std::string, std::string> values = Config::from_values(stored).values();
+  const std::map<std::string, std::string> wanted = changes.values();
+  constexpr std::array kFree = {"workers", "alloc", "checkpoint_steps", "keep", "data_folder"};
+  for (const std::string& name : given) {
+    std::string& value = values.at(name);
+    if (std::find(kFree.begin(), kFree.end(), name) == kFree.end() && value != wanted.at(name)) {
+      throw ValueError(message("train: the run in ", folder, " was begun with ", name, " ", value,
+                               ", not ", wanted.at(name), "; leave it out to go on"));
+    }
+    value = wanted.at(name);
+  }
+  auto impl = std::make_unique<Impl>(Config::from_values(values), folder);
+  impl->restore(found.checkpoint);
+  impl->damaged = found.damaged;
+  impl->saved_step = found.step;
+  impl->open_logs();
+  return Run(std::move(impl));
+}
+
+const Config& Run::config() const noexcept { return impl_->config; }
+const Task& Run::task() const noexcept { return impl_->task; }
+nn::Module& Run::model() noexcept { return *impl_->model; }
+std::int64_t Run::total_step() const noexcept { return impl_->total_step(); }
+bool Run::finished() const noexcept { return impl_->finished(); }
+const std::vector<std::string>& Run::damaged() const noexcept { return impl_->damaged; }
+
+Outcome Run::train(Listener& listener) {
+  Impl& run = *impl_;
+  if (run.total_step() == 0) {
+    data::DataLoader first(run.task.train,
+                           {.batch_size = std::min<std::int64_t>(4, run.config.batch)});
+    // Recorded from a copy: the run itself begins with the generator as it was seeded.
+    const Generator::State generator = default_generator().state();
+    io::write_whole(run.folder + "/graph.dot", graph_of_step(*run.model, *first.next()), "train");
+    default_generator().set_state(generator);
+  }
+  while (!run.finished()) {
+    if (run.train_epoch(listener)) continue;
+    if (run.saved_step != run.total_step()) run.save(listener);
+    return Outcome::Stopped;
+  }
+  return Outcome::Finished;
+}
+
+Evaluation Run::evaluate() {
+  return baregrad::train::evaluate(*impl_->model, impl_->task.test,
+                                   static_cast<int>(impl_->task.classes.size()));
+}
+
+Trained load_trained(const std::string& folder) {
+  const io::CheckpointFolder::Found found = newest_checkpoint(folder);
+  Trained trained;
+  trained.config = Config::from_values(part_of(found.checkpoint, "config").values);
+  trained.scaling = load_scaling(part_of(found.checkpoint, "scaling"));
+  trained.step = found.step;
+  trained.checkpoint = found.path;
+  trained.model = make_model(trained.config);
+  trained.model->load_state_dict(part_of(found.checkpoint, "model").tensors);
+  trained.model->eval();
+  trained.classes = load_names(part_of(found.checkpoint, "classes"));
+  return trained;
+}
+
+}  // namespace baregrad::train
