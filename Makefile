@@ -49,7 +49,7 @@ build: setup compile-release ## Build the release preset; the command is build/b
 	@test -x $(BUILD)/baregrad || { echo "make build: $(BUILD)/release/baregrad was not built" >&2; exit 1; }
 
 .PHONY: test
-test: test-repo test-release test-cli test-graph test-io test-install test-asan test-tsan ## Build and run every test, also under ASan + UBSan and TSan
+test: test-repo test-release test-cli test-graph test-io test-fuzz test-install test-asan test-tsan ## Build and run every test, also under ASan + UBSan and TSan
 
 .PHONY: test-repo
 test-repo: setup
@@ -77,6 +77,10 @@ test-io: build
 	@BAREGRAD_IO_SAMPLES=$(CURDIR)/$(BUILD)/release/tests/io_samples \
 	  $(step) "exchange files with NumPy, safetensors and TensorBoard" \
 	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/io
+
+.PHONY: test-fuzz
+test-fuzz: setup
+	@$(step) "fuzz file formats" scripts/fuzz_files.sh --runs 20000
 
 .PHONY: test-docs
 test-docs: setup
