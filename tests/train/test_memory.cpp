@@ -1,4 +1,6 @@
 // What training asks of the system once it runs: nothing.
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 
@@ -54,14 +56,20 @@ TEST_P(StepMemoryOf, AStepTakesNothingFromTheSystem) {
   for (int i = 0; i < 10; ++i) memory.run([&] { setup.step(); });
   const std::uint64_t allocations = pool_allocator().stats().system_allocations;
   const std::size_t live = pool_allocator().stats().live_bytes;
-  const std::int64_t faults = minor_faults();
-  for (int i = 0; i < 300; ++i) memory.run([&] { setup.step(); });
+  // A page of code or of a worker's stack may be touched late, once; a step that faulted would do
+  // so in every round.
+  std::int64_t least = INT64_MAX;
+  for (int round = 0; round < 5; ++round) {
+    const std::int64_t before = minor_faults();
+    for (int i = 0; i < 100; ++i) memory.run([&] { setup.step(); });
+    least = std::min(least, minor_faults() - before);
+  }
   EXPECT_EQ(pool_allocator().stats().system_allocations, allocations);
   EXPECT_EQ(pool_allocator().stats().live_bytes, live);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  EXPECT_EQ(minor_faults(), faults);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose own memory faults
+  EXPECT_EQ(least, 0);
 #else
-  static_cast<void>(faults);  // the sanitizer's own memory faults
+  static_cast<void>(least);
 #endif
 }
 
