@@ -24,7 +24,7 @@
 namespace baregrad::train {
 
 /// What is trained, and how.
-struct Config {
+struct BAREGRAD_API Config {
   std::string data = {};         ///< "mnist", "fashion", "digits"; "" for the best that is found
   std::string data_folder = {};  ///< looked into first
   std::string model = "mlp";     ///< "mlp" or "cnn"
@@ -45,6 +45,8 @@ struct Config {
   std::int64_t checkpoint_steps = 0;  ///< steps between checkpoints; 0: one per epoch
   int keep = 3;                       ///< checkpoints on disk
 
+  /// What data, model, optimizer, schedule and alloc are chosen from, by the member's name.
+  static const std::vector<std::string>& choices(const std::string& member);
   /// Throws ValueError and says what is possible.
   void check() const;
   /// All that decides the result as text that reads back to the same, and the reverse.

@@ -125,9 +125,9 @@ ConfigOptions add_train(CLI::App* train, TrainCommand& command) {
   options
       .add("data", "data", c.data, "mnist, fashion or digits; the best that is found if not said",
            "[mnist|fashion|digits]")
-      ->check(CLI::IsMember({"mnist", "fashion", "digits"}));
+      ->check(CLI::IsMember(train::Config::choices("data")));
   options.add("model", "--model", c.model, "mlp (the usual) or cnn", "M")
-      ->check(CLI::IsMember({"mlp", "cnn"}));
+      ->check(CLI::IsMember(train::Config::choices("model")));
   options
       .add("hidden", "--hidden", c.hidden, "Hidden layers of an mlp, 512,256 if not said", "N,...")
       ->delimiter(',')
@@ -143,11 +143,11 @@ ConfigOptions add_train(CLI::App* train, TrainCommand& command) {
   options
       .add("optimizer", "--optimizer", c.optimizer,
            "adamw (the usual), adam, sgd, rmsprop, adagrad or lion", "O")
-      ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"}));
+      ->check(CLI::IsMember(train::Config::choices("optimizer")));
   options
       .add("schedule", "--schedule", c.schedule,
            "Of the learning rate: cosine (the usual), constant, onecycle or step", "S")
-      ->check(CLI::IsMember({"constant", "cosine", "onecycle", "step"}));
+      ->check(CLI::IsMember(train::Config::choices("schedule")));
   options.add("seed", "--seed", c.seed, "Of weights, order and dropout, 0 if not said", "N");
   options.add("items", "--items", c.items, "Learn from the first N images alone", "N")
       ->check(positive());
@@ -159,7 +159,7 @@ ConfigOptions add_train(CLI::App* train, TrainCommand& command) {
       ->check(CLI::Range(0, 64));
   options
       .add("alloc", "--alloc", c.alloc, "Memory of a step: pool (the usual), arena or system", "A")
-      ->check(CLI::IsMember({"pool", "arena", "system"}));
+      ->check(CLI::IsMember(train::Config::choices("alloc")));
   options
       .add("checkpoint_steps", "--checkpoint-steps", c.checkpoint_steps,
            "Steps between checkpoints; one per epoch if not said", "N")

@@ -9,17 +9,18 @@
 #include "baregrad/train.h"
 #include "core/message.h"
 #include "core/number_text.h"
+#include "train/parts.h"
 
 namespace baregrad::train {
 
 namespace {
 
-void check_member(const std::string& value, const char* what,
-                  std::initializer_list<const char*> possible) {
+void check_member(const std::string& value, const char* member, const char* what) {
   std::string names;
-  for (const char* name : possible) {
+  for (const std::string& name : Config::choices(member)) {
     if (value == name) return;
-    names += (names.empty() ? "" : ", ") + std::string(name);
+    if (!names.empty()) names += ", ";
+    names += name;
   }
   throw ValueError(message("train: there is no ", what, " '", value, "'; there are ", names));
 }
@@ -30,54 +31,54 @@ void check_range(double value, const char* what, double low, double high) {
                            number_text(high), ", not ", number_text(value)));
 }
 
-template <class T>
-T read(const std::map<std::string, std::string>& values, const char* name) {
+const std::string& text(const std::map<std::string, std::string>& values, const char* name) {
   const auto found = values.find(name);
-  if (found == values.end()) {
-    throw IoError(message("train: the checkpoint does not say '", name, "'"));
-  }
-  const std::string& text = found->second;
-  if constexpr (std::is_same_v<T, std::string>) {
-    return text;
-  } else {
-    T value{};
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (end.ec != std::errc() || end.ptr != text.data() + text.size()) {
-      throw IoError(message("train: the checkpoint has '", text, "' where '", name, "' should be"));
-    }
-    return value;
-  }
+  if (found != values.end()) return found->second;
+  throw IoError(message("train: the checkpoint does not say '", name, "'"));
 }
 
 std::string join(std::span<const std::int64_t> numbers) {
-  std::string text;
-  for (const std::int64_t number : numbers) {
-    text += (text.empty() ? "" : ",") + std::to_string(number);
+  std::string list;
+  for (const std::int64_t one : numbers) {
+    if (!list.empty()) list += ',';
+    list += std::to_string(one);
   }
-  return text;
+  return list;
 }
 
-std::vector<std::int64_t> split(std::string_view text) {
+std::vector<std::int64_t> split(std::string_view list) {
   std::vector<std::int64_t> numbers;
-  while (!text.empty()) {
-    std::int64_t number = 0;
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
+  while (!list.empty()) {
+    std::int64_t one = 0;
+    const auto end = std::from_chars(list.data(), list.data() + list.size(), one);
     if (end.ec != std::errc()) break;
-    numbers.push_back(number);
-    text.remove_prefix(static_cast<std::size_t>(end.ptr - text.data()));
-    if (!text.empty()) text.remove_prefix(1);
+    numbers.push_back(one);
+    list.remove_prefix(static_cast<std::size_t>(end.ptr - list.data()));
+    if (!list.empty()) list.remove_prefix(1);
   }
   return numbers;
 }
 
 }  // namespace
 
+const std::vector<std::string>& Config::choices(const std::string& member) {
+  static const auto& all = *new std::map<std::string, std::vector<std::string>>{
+      {"data", {"mnist", "fashion", "digits"}},
+      {"model", {"mlp", "cnn"}},
+      {"optimizer", {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"}},
+      {"schedule", {"constant", "cosine", "onecycle", "step"}},
+      {"alloc", {"pool", "arena", "system"}}};
+  const auto found = all.find(member);
+  if (found != all.end()) return found->second;
+  throw ValueError(message("train: '", member, "' is not chosen from a list"));
+}
+
 void Config::check() const {
-  if (!data.empty()) check_member(data, "data", {"mnist", "fashion", "digits"});
-  check_member(model, "model", {"mlp", "cnn"});
-  check_member(optimizer, "optimizer", {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"});
-  check_member(schedule, "schedule", {"constant", "cosine", "onecycle", "step"});
-  check_member(alloc, "allocator", {"pool", "arena", "system"});
+  if (!data.empty()) check_member(data, "data", "data");
+  check_member(model, "model", "model");
+  check_member(optimizer, "optimizer", "optimizer");
+  check_member(schedule, "schedule", "schedule");
+  check_member(alloc, "alloc", "allocator");
   constexpr double kMany = 1e9;
   for (const std::int64_t size : hidden) {
     check_range(static_cast<double>(size), "the size of a hidden layer", 1, 1e6);
@@ -117,24 +118,24 @@ std::map<std::string, std::string> Config::values() const {
 
 Config Config::from_values(const std::map<std::string, std::string>& values) {
   Config config;
-  config.data = read<std::string>(values, "data");
-  config.data_folder = read<std::string>(values, "data_folder");
-  config.model = read<std::string>(values, "model");
-  config.hidden = split(read<std::string>(values, "hidden"));
-  config.epochs = read<std::int64_t>(values, "epochs");
-  config.batch = read<std::int64_t>(values, "batch");
-  config.lr = read<double>(values, "lr");
-  config.weight_decay = read<double>(values, "weight_decay");
-  config.dropout = read<double>(values, "dropout");
-  config.optimizer = read<std::string>(values, "optimizer");
-  config.schedule = read<std::string>(values, "schedule");
-  config.seed = read<std::uint64_t>(values, "seed");
-  config.items = read<std::int64_t>(values, "items");
-  config.test_items = read<std::int64_t>(values, "test_items");
-  config.workers = read<int>(values, "workers");
-  config.alloc = read<std::string>(values, "alloc");
-  config.checkpoint_steps = read<std::int64_t>(values, "checkpoint_steps");
-  config.keep = read<int>(values, "keep");
+  config.data = text(values, "data");
+  config.data_folder = text(values, "data_folder");
+  config.model = text(values, "model");
+  config.hidden = split(text(values, "hidden"));
+  config.epochs = number<std::int64_t>(values, "epochs");
+  config.batch = number<std::int64_t>(values, "batch");
+  config.lr = number<double>(values, "lr");
+  config.weight_decay = number<double>(values, "weight_decay");
+  config.dropout = number<double>(values, "dropout");
+  config.optimizer = text(values, "optimizer");
+  config.schedule = text(values, "schedule");
+  config.seed = number<std::uint64_t>(values, "seed");
+  config.items = number<std::int64_t>(values, "items");
+  config.test_items = number<std::int64_t>(values, "test_items");
+  config.workers = number<int>(values, "workers");
+  config.alloc = text(values, "alloc");
+  config.checkpoint_steps = number<std::int64_t>(values, "checkpoint_steps");
+  config.keep = number<int>(values, "keep");
   config.check();
   return config;
 }

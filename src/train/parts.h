@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <map>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -30,16 +31,21 @@ data::Scaling load_scaling(const State& state);
 void save_names(const std::vector<std::string>& names, State& state);
 std::vector<std::string> load_names(const State& state);
 
+/// A number of a checkpoint; throws IoError when it is missing or none.
 template <class T>
-T number(const State& state, const char* name) {
-  const auto found = state.values.find(name);
+T number(const std::map<std::string, std::string>& values, const char* name) {
+  const auto found = values.find(name);
   T value{};
-  if (found != state.values.end()) {
+  if (found != values.end()) {
     const std::string& text = found->second;
     const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
     if (end.ec == std::errc() && end.ptr == text.data() + text.size()) return value;
   }
   throw IoError(message("train: the checkpoint has no number '", name, "'"));
+}
+template <class T>
+T number(const State& state, const char* name) {
+  return number<T>(state.values, name);
 }
 
 }  // namespace baregrad::train

@@ -17,6 +17,7 @@
 #include "core/message.h"
 #include "core/number_text.h"
 #include "io/atomic_file.h"
+#include "io/text.h"
 #include "train/parts.h"
 #include "train/step_memory.h"
 
@@ -35,12 +36,10 @@ double seconds_since(Clock::time_point begin) {
 std::string json_text(const Config& config) {
   std::string text;
   for (const auto& [name, value] : config.values()) {
-    text += (text.empty() ? "{\n  \"" : ",\n  \"") + name + "\": \"";
-    for (const char c : value) {
-      if (c == '"' || c == '\\') text += '\\';
-      text += c;
-    }
-    text += '"';
+    text += text.empty() ? "{\n  " : ",\n  ";
+    io::append_json_string(text, name);
+    text += ": ";
+    io::append_json_string(text, value);
   }
   return text + "\n}\n";
 }
