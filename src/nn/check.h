@@ -1,4 +1,4 @@
-// What layers check of the sizes they are made with.
+// What layers check of the sizes they are made with; of tensors, what ops check (require_defined).
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include "baregrad/error.h"
 #include "baregrad/tensor.h"
 #include "core/message.h"
+#include "ops/positions.h"
 
 namespace baregrad::nn {
 
@@ -16,10 +17,6 @@ inline void require_positive(std::int64_t value, const char* what, const char* w
 inline void require_size(std::int64_t value, const char* what, const char* who) {
   if (value < 0)
     throw ValueError(message(who, ": ", what, " must not be negative, but is ", value));
-}
-
-inline void require_defined(const Tensor& t, const char* what, const char* who) {
-  if (!t.defined()) throw ValueError(message(who, ": ", what, " is undefined"));
 }
 
 /// Written so that NaN fails.

@@ -68,10 +68,9 @@ Dims common_leading(const Tensor& q, const Tensor& k, const Tensor& v) {
   throw ShapeError(message(kWho, ": the leading axes do not broadcast in ", describe_all(q, k, v)));
 }
 
-/// In the compute dtype, with these leading axes, aligned: any strides will do.
+/// In the compute dtype, with these leading axes.
 Tensor operand(const Tensor& t, const Dims& lead, DType compute) {
-  Tensor as = converted(t, compute, kWho);
-  if (!as.is_aligned()) as = clone(as);
+  const Tensor as = converted(t, compute, kWho);
   const Dims shape = with_matrix(lead, t.shape()[t.ndim() - 2], t.shape().back());
   return shape == as.shape() ? as : repeated_to(as, shape, kWho);
 }
@@ -86,9 +85,7 @@ Tensor checked_mask(const Tensor& mask, const Dims& scores, DType compute) {
     throw ShapeError(message(kWho, ": the mask ", describe(mask),
                              " does not broadcast to [..., T, S], ", to_string(scores)));
   }
-  if (is_bool(mask.dtype())) return mask;
-  const Tensor as = converted(mask, compute, kWho);
-  return as.is_aligned() ? as : clone(as);
+  return is_bool(mask.dtype()) ? mask : converted(mask, compute, kWho);
 }
 
 }  // namespace

@@ -132,7 +132,6 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target,
   const std::int64_t rows = checked_numel(outer, compute, kWho);
   const Tensor weight = class_weights(options, logits, classes, compute);
   const Tensor picked = reshape(as_int64(target, "target", kWho), {rows});
-  const Tensor classes_of = picked.is_aligned() ? picked : clone(picked);
   const Tensor x = as_rows(converted(logits, compute, kWho), rows, classes);
   Attrs attrs;
   attrs.mode = options.reduction == Reduction::None   ? 0
@@ -141,8 +140,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target,
   attrs.params[0] = options.label_smoothing;
   attrs.ints[0] = options.ignore_index;
   const std::vector<Tensor> results =
-      weight.defined() ? run_many(OpId::cross_entropy, {&x, &classes_of, &weight}, attrs)
-                       : run_many(OpId::cross_entropy, {&x, &classes_of}, attrs);
+      weight.defined() ? run_many(OpId::cross_entropy, {&x, &picked, &weight}, attrs)
+                       : run_many(OpId::cross_entropy, {&x, &picked}, attrs);
   const Tensor loss =
       attrs.mode == 0 && !(outer == Dims{rows}) ? reshape(results[0], outer) : results[0];
   return converted(loss, logits.dtype(), kWho);

@@ -234,10 +234,7 @@ Run::Run(const Config& config, const std::string& folder) {
                              " already; go on with --resume, or take another folder"));
   }
   impl_ = std::make_unique<Impl>(config, folder);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    throw IoError(message("train: cannot make the folder ", folder, ": ", error.message()));
+  io::make_folder(folder, "train");
   io::write_whole(folder + "/config.json", json_text(impl_->config), "train");
   impl_->open_logs();
 }
