@@ -83,8 +83,8 @@ class BAREGRAD_API AnomalyScope {
 
 // ---- Functions with a gradient of their own ----------------------------------------------------
 
-/// What forward leaves for backward.
-class BAREGRAD_API Context {
+/// What forward leaves for backward. Made by FunctionCall, owned by the graph.
+class BAREGRAD_API Context : public std::enable_shared_from_this<Context> {
  public:
   Context();
   ~Context();

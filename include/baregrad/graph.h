@@ -36,6 +36,8 @@ class BAREGRAD_API GradientRecorder {
   /// How many values have a norm.
   std::size_t size() const;
   void clear();
+  /// Records no more; what it has stays.
+  void stop() noexcept;
 
   const GradientNorms& norms() const noexcept { return *norms_; }
 

@@ -9,6 +9,7 @@
 #include "core/history.h"
 #include "core/message.h"
 #include "ops/watch.h"
+#include "parallel/interrupt.h"
 
 namespace baregrad::autograd {
 
@@ -130,6 +131,7 @@ void Engine::give(const Edge& to, Tensor gradient, const char* from) {
 void Engine::run() {
   const GradModeScope mode(options_.create_graph);
   while (!turns_.empty()) {
+    parallel::poll_interrupt();
     std::pop_heap(turns_.begin(), turns_.end());
     const std::uint32_t index = turns_.back().slot;
     turns_.pop_back();

@@ -12,6 +12,7 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/history.h"
+#include "parallel/interrupt.h"
 
 namespace baregrad::autograd {
 
@@ -107,7 +108,8 @@ Leaf::Leaf() noexcept { nodes_alive.fetch_sub(1, std::memory_order_relaxed); }
 Leaf::~Leaf() { nodes_alive.fetch_add(1, std::memory_order_relaxed); }
 
 void Leaf::accumulate(Tensor gradient, bool recorded) {
-  Tensor old;  // let go of after the lock: a graph may hang on it
+  Tensor old;                                // let go of after the lock: a graph may hang on it
+  const parallel::UninterruptedScope whole;  // nor half added
   const std::lock_guard lock(lock_of(*this));
   if (abandoned_) return;
   if (!grad_.defined()) {

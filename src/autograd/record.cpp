@@ -58,9 +58,11 @@ std::mutex& refresh_mutex() {
 }
 
 void refresh(const Tensor& view) {
+  Ref<GraphNode> old;  // let go of after the lock: what hangs on it may wait for other locks
   const std::lock_guard lock(refresh_mutex());
   const std::uint32_t version = view.version();
   if (History::stamp(view) == version) return;
+  old = History::node(view);
   const Tensor base = History::base(view);
   const Edge to = edge_of(base);
   if (to) {

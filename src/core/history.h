@@ -57,6 +57,8 @@ class History {
     t.impl_->stamp_.store(version, std::memory_order_release);
   }
 
+  /// The same for all handles of one tensor, and for no other tensor while one of them lives.
+  static const void* identity(const Tensor& t) noexcept { return t.impl_.get(); }
   /// Another handle on the same elements, without history and without a base.
   static Tensor plain(const Tensor& t);
   /// Nobody else can see these elements.

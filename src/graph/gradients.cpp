@@ -83,10 +83,13 @@ GradientRecorder::GradientRecorder() : norms_(std::make_unique<GradientNorms>())
   watch::set(watch::Slot::Gradients, &watcher);
 }
 
-GradientRecorder::~GradientRecorder() {
+GradientRecorder::~GradientRecorder() { stop(); }
+
+void GradientRecorder::stop() noexcept {
   const std::lock_guard lock(registry().mutex);
-  std::erase(registry().live, norms_.get());
-  if (registry().live.empty()) watch::unset(watch::Slot::Gradients);
+  if (std::erase(registry().live, norms_.get()) != 0 && registry().live.empty()) {
+    watch::unset(watch::Slot::Gradients);
+  }
 }
 
 std::optional<double> GradientRecorder::norm(const Tensor& t) const {

@@ -12,6 +12,7 @@
 #include "baregrad/allocator.h"
 #include "core/visit.h"
 #include "kernels/irregular.h"
+#include "parallel/interrupt.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -151,24 +152,42 @@ Item* merge_sort(Item* a, Item* b, std::int64_t n) {
   return a;
 }
 
+/// body(begin, end) over [0, n), in pieces between which a long sort can be given up. Inlined, with
+/// one call of the body: what the loops of a body have in registers stays there.
+template <class Body>
+BAREGRAD_ALWAYS_INLINE void in_pieces(std::int64_t n, Body body) {
+  constexpr std::int64_t kPiece = 1 << 20;
+  for (std::int64_t begin = 0;;) {
+    const std::int64_t end = n - begin > kPiece ? begin + kPiece : n;
+    body(begin, end);
+    if (end == n) return;
+    parallel::poll_interrupt();
+    begin = end;
+  }
+}
+
 /// Counting sort byte by byte from the lowest: stable, time linear in n. Bytes that are the same in
 /// all keys are left out.
 template <class Item>
 Item* radix_sort(Item* a, Item* b, std::int64_t n, int key_bytes) {
   std::array<std::array<std::int64_t, 256>, 8> counts;
   std::fill_n(counts.begin(), key_bytes, std::array<std::int64_t, 256>{});
-  for (std::int64_t i = 0; i < n; ++i) {
-    for (int byte = 0; byte < key_bytes; ++byte) {
-      ++counts[static_cast<std::size_t>(byte)][a[i].key >> (8 * byte) & 0xff];
+  in_pieces(n, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      for (int byte = 0; byte < key_bytes; ++byte) {
+        ++counts[static_cast<std::size_t>(byte)][a[i].key >> (8 * byte) & 0xff];
+      }
     }
-  }
+  });
   for (int byte = 0; byte < key_bytes; ++byte) {
     std::array<std::int64_t, 256>& place = counts[static_cast<std::size_t>(byte)];
     const int shift = 8 * byte;
     if (place[a[0].key >> shift & 0xff] == n) continue;
     std::int64_t sum = 0;
     for (std::int64_t& slot : place) sum += std::exchange(slot, sum);
-    for (std::int64_t i = 0; i < n; ++i) b[place[a[i].key >> shift & 0xff]++] = a[i];
+    in_pieces(n, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) b[place[a[i].key >> shift & 0xff]++] = a[i];
+    });
     std::swap(a, b);
   }
   return a;
@@ -251,18 +270,20 @@ bool sort_block(const LineJob& job, std::int64_t slab, std::int64_t line, std::i
   const auto* x = static_cast<const Stored<T>*>(job.x->data) + slab * n * job.inner + line;
   const KeyOf<T> flip = job.descending ? kAllBits<T> : KeyOf<T>{0};
   bool exact = true;
-  for (std::int64_t j = 0; j < n; ++j) {
-    for (std::int64_t w = 0; w < lines; ++w) {
-      const Stored<T> value = x[j * job.inner + w];
-      Item& item = items[w * n + j];
-      item.key = static_cast<Key>(static_cast<KeyOf<T>>(key_of<T>(value) ^ flip));
-      if constexpr (kIndexed<Item>) {
-        item.index = static_cast<Key>(j);
-      } else {
-        exact &= is_exact<T>(value);
+  in_pieces(n, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      for (std::int64_t w = 0; w < lines; ++w) {
+        const Stored<T> value = x[j * job.inner + w];
+        Item& item = items[w * n + j];
+        item.key = static_cast<Key>(static_cast<KeyOf<T>>(key_of<T>(value) ^ flip));
+        if constexpr (kIndexed<Item>) {
+          item.index = static_cast<Key>(j);
+        } else {
+          exact &= is_exact<T>(value);
+        }
       }
     }
-  }
+  });
   if (!exact) return false;
 
   std::array<const Item*, kMaxLinesAtOnce> sorted{};
@@ -283,19 +304,21 @@ bool sort_block(const LineJob& job, std::int64_t slab, std::int64_t line, std::i
 
   auto* values = static_cast<Stored<T>*>(job.values);
   const std::int64_t first = slab * job.keep * job.inner + line;
-  for (std::int64_t j = 0; j < job.keep; ++j) {
-    for (std::int64_t w = 0; w < lines; ++w) {
-      const Item& item = sorted[static_cast<std::size_t>(w)][j];
-      const std::int64_t to = first + j * job.inner + w;
-      if constexpr (kIndexed<Item>) {
-        const auto index = static_cast<std::int64_t>(item.index);
-        if (job.indices != nullptr) job.indices[to] = index;
-        if (values != nullptr) values[to] = x[index * job.inner + w];
-      } else {
-        values[to] = value_of<T>(static_cast<KeyOf<T>>(static_cast<KeyOf<T>>(item.key) ^ flip));
+  in_pieces(job.keep, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      for (std::int64_t w = 0; w < lines; ++w) {
+        const Item& item = sorted[static_cast<std::size_t>(w)][j];
+        const std::int64_t to = first + j * job.inner + w;
+        if constexpr (kIndexed<Item>) {
+          const auto index = static_cast<std::int64_t>(item.index);
+          if (job.indices != nullptr) job.indices[to] = index;
+          if (values != nullptr) values[to] = x[index * job.inner + w];
+        } else {
+          values[to] = value_of<T>(static_cast<KeyOf<T>>(static_cast<KeyOf<T>>(item.key) ^ flip));
+        }
       }
     }
-  }
+  });
   return true;
 }
 
@@ -354,9 +377,11 @@ std::int64_t unique_items(const IrregularCall& call, std::int64_t n) {
   std::int64_t* counts = wanted(call, kOrderCounts, 3);
   LineScratch scratch(current_allocator());
   Item* items = scratch.room<Item>(2 * n);
-  for (std::int64_t i = 0; i < n; ++i) {
-    items[i] = {static_cast<Key>(key_of<T>(x[i])), static_cast<Key>(i)};
-  }
+  in_pieces(n, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      items[i] = {static_cast<Key>(key_of<T>(x[i])), static_cast<Key>(i)};
+    }
+  });
   const Item* sorted = sort_items(items, items + n, n, static_cast<int>(sizeof(T)));
   std::int64_t found = 0;
   for (std::int64_t i = 0; i < n; ++i) {

@@ -6,6 +6,7 @@
 
 #include "kernels/reduce_plan.h"
 #include "kernels/table.h"
+#include "parallel/interrupt.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -108,6 +109,7 @@ void scan(OpId op, const View& x, int axis, const View& out) {
     for (std::int64_t tile = begin; tile < end; ++tile) {
       scanner.start(carry, kMaxLanes);
       for_blocks(plan, tile, 0, plan.units, [&](const ReduceBlock& block) {
+        parallel::poll_interrupt();
         const Rows rows = reader.read(block, scratch, /*copy=*/true);
         scanner.block(rows, plan.inner, carry);
         write_rows(rows.data, rows.rows, rows.cols, running,

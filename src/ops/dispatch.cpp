@@ -119,59 +119,102 @@ bool run_small(const OpCall& call, DType compute, const Tensor& out) {
   return true;
 }
 
-/// Floats of one dtype, row-major and of one shape, few of them: the call that networks and their
-/// gradients are made of. Most of its time would go into finding out that there is nothing to
-/// promote, to broadcast or to stage.
+bool is_plain(const Tensor& t) noexcept {
+  return (t.dtype() == DType::Float32 || t.dtype() == DType::Float64) && t.is_contiguous() &&
+         t.is_aligned();
+}
+/// Takes floats without looking at them first, and computes in their dtype.
+bool is_plain(OpId op) { return op_info(op).rule < Rule::Integer && op != OpId::where; }
+
+/// One float or double, n times.
+void repeat_number(void* to, const void* number, DType dtype, std::int64_t n) noexcept {
+  if (dtype == DType::Float32) {
+    std::fill_n(static_cast<float*>(to), n, *static_cast<const float*>(number));
+  } else {
+    std::fill_n(static_cast<double*>(to), n, *static_cast<const double*>(number));
+  }
+}
+
+bool gives_truth(OpId op) {
+  const Family family = op_info(op).family;
+  return family == Family::Predicate || family == Family::Compare;
+}
+
+void call_plain(OpId op, DType dtype, const void* const* in, const Tensor& out,
+                const double* params) {
+  const auto fn =
+      kernels::active_table().elementwise[static_cast<int>(op)][static_cast<int>(dtype)];
+  const watch::KernelScope scope(op);
+  fn(in, out.data_ptr(), out.numel(), params);
+}
+
+/// The first input that is not 0-d, which the others are compared with.
+const Tensor& widest_of(const OpCall& call) {
+  for (const Tensor* t : call.inputs) {
+    if (t->ndim() != 0) return *t;
+  }
+  return *call.inputs[0];
+}
+
+/// Floats of one dtype, row-major and of one shape or 0-d (numbers are), few of them: the call that
+/// networks and their gradients are made of. Most of its time would go into finding out that there
+/// is nothing to promote, to broadcast or to stage.
 class PlainCall {
  public:
-  explicit PlainCall(const OpCall& call) : call_(call), first_(*call.inputs[0]) {
-    const DType dtype = first_.dtype();
-    const OpInfo& op = op_info(call.op);
-    fits_ = (dtype == DType::Float32 || dtype == DType::Float64) && first_.numel() <= kSmall &&
-            op.rule < Rule::Integer && call.op != OpId::where;
+  explicit PlainCall(const OpCall& call) : call_(call), like_(widest_of(call)) {
+    fits_ = is_plain(call.op) && like_.numel() <= kSmall;
     for (std::size_t k = 0; fits_ && k < call.inputs.size(); ++k) {
       const Tensor& t = *call.inputs[k];
-      in_[k] = t.data_ptr();
-      fits_ = t.dtype() == dtype && t.is_contiguous() && t.is_aligned() &&
-              (k == 0 || t.shape() == first_.shape());
+      fits_ = is_plain(t) && t.dtype() == like_.dtype() && take(k, t);
     }
-    truth_ = op.family == Family::Predicate || op.family == Family::Compare;
+    truth_ = gives_truth(call.op);
   }
+  PlainCall(const PlainCall&) = delete;
+  PlainCall& operator=(const PlainCall&) = delete;
 
   bool fits() const noexcept { return fits_; }
-  DType result() const noexcept { return truth_ ? DType::Bool : first_.dtype(); }
+  DType result() const noexcept { return truth_ ? DType::Bool : like_.dtype(); }
 
   /// `out` is one of the inputs or shares nothing with them.
   bool fits_into(const Tensor& out) const noexcept {
     bool fits = fits_ && out.dtype() == result() && out.is_contiguous() && out.is_aligned() &&
-                out.shape() == first_.shape();
+                out.shape() == like_.shape();
     const auto to = reinterpret_cast<std::uintptr_t>(out.data_ptr());
     const std::size_t bytes = out.nbytes();
     for (std::size_t k = 0; fits && k < call_.inputs.size(); ++k) {
       const auto from = reinterpret_cast<std::uintptr_t>(in_[k]);
-      fits = (from == to && !truth_) || from + first_.nbytes() <= to || to + bytes <= from;
+      fits = (from == to && !truth_) || from + like_.nbytes() <= to || to + bytes <= from;
     }
     return fits;
   }
 
   Tensor run() const {
-    Tensor out = Tensor::allocate(first_.shape(), result(), call_.name());
+    Tensor out = Tensor::allocate(like_.shape(), result(), call_.name());
     run_into(out);
     return out;
   }
   void run_into(const Tensor& out) const {
-    const auto fn = kernels::active_table()
-                        .elementwise[static_cast<int>(call_.op)][static_cast<int>(first_.dtype())];
-    const watch::KernelScope scope(call_.op);
-    fn(in_.data(), out.data_ptr(), first_.numel(), call_.attrs.params);
+    call_plain(call_.op, like_.dtype(), in_.data(), out, call_.attrs.params);
   }
 
  private:
+  /// Input k as the kernel reads it: in place, or one number repeated on the stack.
+  bool take(std::size_t k, const Tensor& t) noexcept {
+    in_[k] = t.data_ptr();
+    if (&t == &like_ || t.shape() == like_.shape()) return true;
+    const std::int64_t n = like_.numel();
+    if (t.ndim() != 0 || n > kSmallRepeat) return false;
+    repeat_number(repeated_[k], in_[k], t.dtype(), n);
+    in_[k] = repeated_[k];
+    return true;
+  }
+
   const OpCall& call_;
-  const Tensor& first_;
+  const Tensor& like_;
   std::array<const void*, kernels::kMaxInputs> in_;
   bool fits_;
   bool truth_;
+  alignas(64) char repeated_[kernels::kMaxInputs][kSmallRepeat * 8];  // written where needed
 };
 
 Tensor run_elementwise(const OpCall& call) {
@@ -397,6 +440,18 @@ ElementwiseTypes check_result_fits(const OpCall& call, const Tensor& out) {
 }
 
 /// A product reads every element many times: it cannot write where it reads.
+/// From here on `out` is written to: that counts, also where the op is abandoned half way.
+class Write {
+ public:
+  explicit Write(const Tensor& out) noexcept : out_(out) {}
+  ~Write() { out_.storage()->bump_version(); }
+  Write(const Write&) = delete;
+  Write& operator=(const Write&) = delete;
+
+ private:
+  const Tensor& out_;
+};
+
 void run_product_into(const OpCall& call, const Tensor& out) {
   const DType dtype = infer_elementwise_types(call).compute;
   const Dims shape = infer_product(call);
@@ -413,13 +468,13 @@ void run_product_into(const OpCall& call, const Tensor& out) {
   if (out.numel() == 0) return;
   ProductInputs inputs(call, dtype);
   if (out.is_aligned()) {
+    const Write write(out);
     inputs.run(call, out);
   } else {
     const Tensor aligned = clone(out);
     inputs.run(call, aligned);
     copy_(out, aligned);
   }
-  out.storage()->bump_version();
 }
 
 /// Somebody looks on, or the result will have a history. Throws where an input is undefined.
@@ -489,15 +544,16 @@ void execute_into(const OpCall& call, const Tensor& out) {
   const OpCall safe{call.op, {inputs.data(), call.inputs.size()}, call.attrs, call.who};
   if (irregular) {
     std::array<View, 1> view{view_of(out)};
+    const Write write(out);
     call_irregular(safe, view);
   } else {
     check_domain(safe, types.compute, out);
+    const Write write(out);
     const bool dense = out.is_contiguous() && out.is_aligned();
     if (!dense || !run_small(safe, types.compute, out)) {
       walk_elementwise(safe, types.compute, out);
     }
   }
-  out.storage()->bump_version();
 }
 
 void execute_update(const OpCall& call, const Tensor& out) {
@@ -510,8 +566,22 @@ void execute_update(const OpCall& call, const Tensor& out) {
   }
   infer_irregular({call.op, inputs, call.attrs});
   std::array<View, 1> view{view_of(out)};
+  const Write write(out);
   call_irregular({call.op, inputs, call.attrs}, view);
-  out.storage()->bump_version();
+}
+
+Tensor run_with_number(OpId op, const Tensor& x, const Scalar& number, bool number_first) {
+  if (!x.defined() || !is_plain(x) || !is_plain(op) || x.numel() > kSmallRepeat) return {};
+  if ((History::maybe_tracked(x) && History::recording()) || watch::on() != 0) return {};
+  char element[8];
+  store_scalar(number, x.dtype(), element, op_name(op));
+  alignas(64) char repeated[kSmallRepeat * 8];
+  repeat_number(repeated, element, x.dtype(), x.numel());
+  const void* in[2] = {x.data_ptr(), repeated};
+  if (number_first) std::swap(in[0], in[1]);
+  Tensor out = Tensor::allocate(x.shape(), gives_truth(op) ? DType::Bool : x.dtype(), op_name(op));
+  call_plain(op, x.dtype(), in, out, kNoAttrs.params);
+  return out;
 }
 
 Tensor run(const OpCall& call) { return needs_tape(call) ? tape::run(call) : execute(call); }

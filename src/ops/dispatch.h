@@ -27,6 +27,9 @@ struct OpCall {
 
 /// Result of an op with one output.
 Tensor run(const OpCall& call);
+/// op(x, number), or op(number, x), without a tensor around the number: where x is a few plain
+/// floats and nobody records or watches. Undefined where it is not so, for run to see to.
+Tensor run_with_number(OpId op, const Tensor& x, const Scalar& number, bool number_first);
 /// Results of an op with several.
 std::vector<Tensor> run_many(const OpCall& call);
 /// Elementwise ops and fills: writes the result into `out`, which keeps its shape and dtype.

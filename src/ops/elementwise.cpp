@@ -34,7 +34,15 @@ class Resolved {
   Tensor own_;
 };
 
+/// op(x, y) where one is a number and the short way exists; undefined else.
+Tensor with_number(OpId op, const Operand& x, const Operand& y) {
+  if ((x.tensor() == nullptr) == (y.tensor() == nullptr)) return {};
+  return x.tensor() != nullptr ? run_with_number(op, *x.tensor(), y.scalar(), false)
+                               : run_with_number(op, *y.tensor(), x.scalar(), true);
+}
+
 Tensor binary(OpId op, const Operand& x, const Operand& y) {
+  if (Tensor out = with_number(op, x, y); out.defined()) return out;
   const Resolved a(x, y.tensor(), op);
   const Resolved b(y, x.tensor(), op);
   return run(op, {a.get(), b.get()});

@@ -2,6 +2,7 @@
 // worker that the system has not scheduled yet.
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <csignal>
@@ -23,6 +24,7 @@
 
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
+#include "parallel/interrupt.h"
 #include "parallel/observer.h"
 #include "parallel/parallel_for.h"
 #include "parallel/serial.h"
@@ -41,6 +43,10 @@ constexpr std::uint32_t kTicketsPerShare = 8;
 constexpr std::chrono::microseconds kSpin{50};
 constexpr int kPausesPerClockRead = 64;
 constexpr std::int64_t kNoError = std::numeric_limits<std::int64_t>::max();
+// Stands for a chunk before all others: what gives up a region wins over what chunks throw.
+constexpr std::int64_t kInterrupted = -1;
+// How long a caller that waits for its workers sleeps between two looks at the interrupt check.
+constexpr timespec kNap{0, 50'000'000};
 
 constinit thread_local bool t_in_region = false;
 
@@ -102,8 +108,9 @@ void leave_core(int core) noexcept {
 // regions in quick succession wake a slow sleeper once.
 class Bed {
  public:
-  template <class Done>
-  void sleep_until(Done done) noexcept {
+  /// With a `nap`, on_nap() is called each time so much has passed.
+  template <class Done, class OnNap>
+  void sleep_until(Done done, const timespec* nap, OnNap on_nap) noexcept {
     while (!done()) {
       asleep_.store(1, std::memory_order_seq_cst);
       // Pairs with the waker, which makes done() true first and looks at asleep_ then.
@@ -112,9 +119,16 @@ class Bed {
         return;
       }
       while (asleep_.load(std::memory_order_acquire) == 1) {
-        syscall(SYS_futex, &asleep_, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+        if (syscall(SYS_futex, &asleep_, FUTEX_WAIT_PRIVATE, 1, nap, nullptr, 0) != 0 &&
+            errno == ETIMEDOUT) {
+          on_nap();
+        }
       }
     }
+  }
+  template <class Done>
+  void sleep_until(Done done) noexcept {
+    sleep_until(done, nullptr, [] {});
   }
   void wake() noexcept {
     if (asleep_.load(std::memory_order_seq_cst) == 1 &&
@@ -188,6 +202,8 @@ class Pool {
   void work(int self) noexcept;
   std::uint32_t take_share(Share& victim, Share& self) noexcept;
   void run_ticket(const Share& share, std::uint32_t ticket, Share& self) noexcept;
+  void poll() noexcept;
+  void report(std::int64_t chunk, std::exception_ptr error, Share& self) noexcept;
   void wake_children(int self, int participants) noexcept;
   std::exception_ptr collect_error(int participants) noexcept;
 
@@ -287,6 +303,7 @@ void Pool::restart_in_child() noexcept {
   pool->pending_.store(0, std::memory_order_relaxed);
   pool->caller_bed_.reset();
   pool->first_error_.store(kNoError, std::memory_order_relaxed);
+  set_abandoned(false);
   pool->workers_ = 0;
   pool->may_spawn_.store(true, std::memory_order_relaxed);
   pool->busy_.store(false, std::memory_order_relaxed);
@@ -383,7 +400,7 @@ bool Pool::try_run(std::int64_t n, std::int64_t grain, std::int64_t chunks, int 
   }
   const auto all_done = [this] { return pending_.load(std::memory_order_seq_cst) == 0; };
   if (!spin_until(all_done, std::chrono::nanoseconds(spin_ns))) {
-    caller_bed_.sleep_until(all_done);
+    caller_bed_.sleep_until(all_done, has_interrupt_check() ? &kNap : nullptr, [this] { poll(); });
   }
 
   std::exception_ptr error = collect_error(participants);
@@ -398,6 +415,7 @@ void* Pool::worker_main(void* share_address) {
   const int self = static_cast<int>(&share - pool.shares_);
   pthread_setname_np(pthread_self(), "baregrad");
   t_in_region = true;
+  mark_worker_thread();
   const auto has_tickets = [&share] { return share.tickets.load(std::memory_order_seq_cst) != 0; };
   for (;;) {
     const std::chrono::nanoseconds spin(pool.spin_ns_.load(std::memory_order_relaxed));
@@ -460,25 +478,37 @@ void Pool::run_ticket(const Share& share, std::uint32_t ticket, Share& self) noe
   const std::int64_t first = share.chunks.begin;
   const Range range = part_of(share.chunks.end - first, share.ticket_count, ticket);
   for (std::int64_t chunk = first + range.begin; chunk < first + range.end; ++chunk) {
+    if (&self == shares_) poll();
     // A chunk before the failed one still runs: it might fail too, and then it is the first.
     if (chunk > first_error_.load(std::memory_order_relaxed)) return;
-    std::exception_ptr error;
     try {
       const std::int64_t begin = chunk * share.grain;
       share.body(begin, begin + std::min(share.grain, share.n - begin));
-      continue;
     } catch (...) {
-      error = std::current_exception();
+      report(chunk, std::current_exception(), self);
+      return;
     }
-    std::int64_t lowest = first_error_.load(std::memory_order_relaxed);
-    while (chunk < lowest &&
-           !first_error_.compare_exchange_weak(lowest, chunk, std::memory_order_relaxed)) {
-    }
-    if (chunk < self.error_chunk) {
-      self.error_chunk = chunk;
-      self.error = std::move(error);
-    }
-    return;
+  }
+}
+
+void Pool::report(std::int64_t chunk, std::exception_ptr error, Share& self) noexcept {
+  std::int64_t lowest = first_error_.load(std::memory_order_relaxed);
+  while (chunk < lowest &&
+         !first_error_.compare_exchange_weak(lowest, chunk, std::memory_order_relaxed)) {
+  }
+  if (chunk < self.error_chunk) {
+    self.error_chunk = chunk;
+    self.error = std::move(error);
+  }
+}
+
+// In the caller of the region: should it go on?
+void Pool::poll() noexcept {
+  try {
+    poll_interrupt();
+  } catch (...) {
+    set_abandoned(true);
+    report(kInterrupted, std::current_exception(), shares_[0]);
   }
 }
 
@@ -493,6 +523,7 @@ std::exception_ptr Pool::collect_error(int participants) noexcept {
   const std::int64_t first = first_error_.load(std::memory_order_relaxed);
   if (first == kNoError) return nullptr;
   first_error_.store(kNoError, std::memory_order_relaxed);
+  if (first == kInterrupted) set_abandoned(false);
   std::exception_ptr result;
   for (int i = 0; i < participants; ++i) {
     Share& share = shares_[i];
@@ -525,6 +556,7 @@ void parallel_for_chunks(std::int64_t n, std::int64_t grain, ChunkFn body) {
   std::int64_t begin = 0;
   for (; n - begin > grain; begin += grain) {
     body(begin, begin + grain);
+    poll_interrupt();
   }
   body(begin, n);
 }

@@ -1,0 +1,43 @@
+// Giving up long work half way: whoever set an interrupt check (baregrad/parallel.h) is asked
+// between pieces of it. Without one, a poll is a load.
+#pragma once
+
+#include <atomic>
+
+#include "parallel/parallel_for.h"
+
+namespace baregrad::parallel {
+
+namespace detail {
+extern std::atomic<void (*)()> g_interrupt_check;
+void check_interrupt();
+}  // namespace detail
+
+BAREGRAD_ALWAYS_INLINE bool has_interrupt_check() noexcept {
+  return detail::g_interrupt_check.load(std::memory_order_relaxed) != nullptr;
+}
+
+/// To be called where work can be abandoned: throws what the check threw, and in a worker of the
+/// pool once its region is given up. Costs some nanoseconds while a check is set.
+BAREGRAD_ALWAYS_INLINE void poll_interrupt() {
+  if (has_interrupt_check()) detail::check_interrupt();
+}
+
+/// While alive, this thread does not ask: for those who hold a lock, since the check may wait for a
+/// thread that wants it.
+class UninterruptedScope {
+ public:
+  UninterruptedScope() noexcept;
+  ~UninterruptedScope();
+  UninterruptedScope(const UninterruptedScope&) = delete;
+  UninterruptedScope& operator=(const UninterruptedScope&) = delete;
+
+ private:
+  bool outer_;
+};
+
+/// For the pool: its workers never ask, and throw while a region is abandoned.
+void mark_worker_thread() noexcept;
+void set_abandoned(bool abandoned) noexcept;
+
+}  // namespace baregrad::parallel
