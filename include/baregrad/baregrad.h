@@ -14,6 +14,7 @@
 #include "baregrad/indexing.h"
 #include "baregrad/io.h"
 #include "baregrad/layout.h"
+#include "baregrad/linalg.h"
 #include "baregrad/nn.h"
 #include "baregrad/ops.h"
 #include "baregrad/ops_conv.h"

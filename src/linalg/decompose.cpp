@@ -1,0 +1,342 @@
+// Decompositions by Eigen, each in one instantiation. Its blocked algorithms would bring a matrix
+// product of their own, slower than ours and a third of this file's size in the library; so the
+// panels are Eigen's and the product between them is kernels/gemm.
+#include "linalg/decompose.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "kernels/gemm/gemm.h"
+
+// Its assertions would end the process; what they look for is checked before. Threads are ours.
+#define EIGEN_NO_DEBUG
+#define EIGEN_DONT_PARALLELIZE
+#include <Eigen/Eigenvalues>
+
+namespace baregrad::linalg {
+
+namespace {
+
+using Eigen::Index;
+using Dense = Eigen::MatrixXd;
+using Vector = Eigen::VectorXd;
+using View = Eigen::Map<Dense>;
+
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+View view_of(const Matrix& m) { return {m.data, m.rows, m.cols}; }
+
+/// Divides by the power of two below the greatest magnitude, which loses nothing, so that no square
+/// of an element leaves the range. Returns that power; NaN where an element is not finite.
+double scale_down(View a) {
+  const double greatest = a.size() == 0 ? 0.0 : a.cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
+  if (!std::isfinite(greatest)) return kNaN;
+  if (greatest == 0.0) return 1.0;
+  const int exponent = std::ilogb(greatest);
+  // In two steps: the inverse of a subnormal number is out of range.
+  a *= std::ldexp(1.0, -(exponent / 2));
+  a *= std::ldexp(1.0, exponent / 2 - exponent);
+  return std::ldexp(1.0, exponent);
+}
+
+/// One type for any part of a matrix: every function of Eigen's is then compiled once.
+using Part = Eigen::Ref<Dense>;
+
+/// rows := H rows, H the reflection along (1, tail).
+void reflect(Part rows, const Eigen::Ref<const Vector>& tail, double factor, Vector& scratch) {
+  rows.applyHouseholderOnTheLeft(tail, factor, scratch.data());
+}
+
+/// q := H_0 H_1 ... q, where the reflector H_k leaves the first k + skipped rows alone and its tail
+/// lies in column k of `packed`.
+void apply_reflectors(const Dense& packed, const Vector& factors, Index count, Index skipped,
+                      View q) {
+  Vector scratch(q.cols());
+  for (Index k = count - 1; k >= 0; --k) {
+    const Index first = k + skipped;
+    reflect(q.bottomRows(q.rows() - first), packed.col(k).tail(packed.rows() - first - 1),
+            factors(k), scratch);
+  }
+}
+
+struct Reflectors {
+  Dense packed;  ///< R above, reflectors below
+  Vector factors;
+};
+
+Reflectors factorize(const View& a) {
+  Reflectors r{a, Vector(std::min(a.rows(), a.cols()))};
+  Vector scratch(a.cols());
+  double on_diagonal = 0.0;
+  for (Index k = 0; k < r.factors.size(); ++k) {
+    const Index below = a.rows() - k - 1;
+    r.packed.col(k).tail(below + 1).makeHouseholderInPlace(r.factors(k), on_diagonal);
+    r.packed(k, k) = on_diagonal;
+    reflect(r.packed.bottomRightCorner(below + 1, a.cols() - k - 1), r.packed.col(k).tail(below),
+            r.factors(k), scratch);
+  }
+  return r;
+}
+
+/// Columns that are worked on one by one before the product takes the rest.
+constexpr Index kPanel = 48;
+
+/// c += a b
+void add_product(Part c, const Part& a, const Dense& b) {
+  if (c.size() == 0) return;
+  kernels::GemmCall call;
+  call.dtype = DType::Float64;
+  call.m = c.rows();
+  call.n = c.cols();
+  call.k = a.cols();
+  call.a = {a.data(), 1, a.outerStride()};
+  call.b = {b.data(), 1, b.outerStride()};
+  call.c = c.data();
+  call.c_row_stride = 1;
+  call.c_col_stride = c.outerStride();
+  call.accumulate = true;
+  kernels::gemm(call);
+}
+
+/// b := t^-1 b, t one panel of the triangle that Mode names.
+template <unsigned Mode>
+void solve_panel(const Part& t, Part b) {
+  for (Index j = 0; j < b.cols(); ++j) t.triangularView<Mode>().solveInPlace(b.col(j));
+}
+
+/// a becomes L below and U above, of a with its rows exchanged: swaps[k] is whom row k met.
+void eliminate(View a, std::vector<Index>& swaps) {
+  const Index n = a.rows();
+  for (Index first = 0; first < n; first += kPanel) {
+    const Index last = std::min(first + kPanel, n);
+    for (Index k = first; k < last; ++k) {
+      Index pivot = 0;
+      a.col(k).tail(n - k).cwiseAbs().maxCoeff(&pivot);
+      pivot += k;
+      swaps.push_back(pivot);
+      if (pivot != k) a.row(k).swap(a.row(pivot));
+      if (a(k, k) == 0.0) continue;
+      a.col(k).tail(n - k - 1) /= a(k, k);
+      a.block(k + 1, k + 1, n - k - 1, last - k - 1).noalias() -=
+          a.col(k).tail(n - k - 1) * a.row(k).segment(k + 1, last - k - 1);
+    }
+    const Index rest = n - last;
+    solve_panel<Eigen::UnitLower>(a.block(first, first, last - first, last - first),
+                                  a.block(first, last, last - first, rest));
+    add_product(a.bottomRightCorner(rest, rest), a.block(last, first, rest, last - first),
+                -a.block(first, last, last - first, rest));
+  }
+}
+
+}  // namespace
+
+Determinant determinant(const Matrix& a) {
+  const View lu = view_of(a);
+  if (!lu.allFinite()) return {kNaN, kNaN, kNaN};
+  std::vector<Index> swaps;
+  eliminate(lu, swaps);
+  Determinant det{1.0, 1.0, 0.0};
+  for (Index k = 0; k < lu.rows(); ++k) {
+    const double pivot = swaps[static_cast<std::size_t>(k)] == k ? lu(k, k) : -lu(k, k);
+    det.value *= pivot;
+    det.sign *= static_cast<double>(pivot > 0.0) - static_cast<double>(pivot < 0.0);
+    det.log_magnitude += std::log(std::fabs(pivot));
+  }
+  det.sign += 0.0;  // no minus on a zero
+  return det;
+}
+
+bool solve_in_place(const Matrix& a, const Matrix& b) {
+  View lu = view_of(a);
+  View x = view_of(b);
+  if (!lu.allFinite()) {
+    x.setConstant(kNaN);
+    return true;
+  }
+  std::vector<Index> swaps;
+  eliminate(lu, swaps);
+  if ((lu.diagonal().array() == 0.0).any()) return false;
+  const Index n = lu.rows();
+  for (Index k = 0; k < n; ++k) x.row(k).swap(x.row(swaps[static_cast<std::size_t>(k)]));
+  for (Index first = 0; first < n; first += kPanel) {
+    const Index size = std::min(kPanel, n - first);
+    const Index rest = n - first - size;
+    solve_panel<Eigen::UnitLower>(lu.block(first, first, size, size), x.middleRows(first, size));
+    add_product(x.bottomRows(rest), lu.block(first + size, first, rest, size),
+                -x.middleRows(first, size));
+  }
+  for (Index end = n; end > 0; end -= std::min(kPanel, end)) {
+    const Index size = std::min(kPanel, end);
+    const Index first = end - size;
+    solve_panel<Eigen::Upper>(lu.block(first, first, size, size), x.middleRows(first, size));
+    add_product(x.topRows(first), lu.block(0, first, first, size), -x.middleRows(first, size));
+  }
+  return true;
+}
+
+bool cholesky_in_place(const Matrix& a) {
+  View l = view_of(a);
+  const Index n = l.rows();
+  for (Index first = 0; first < n; first += kPanel) {
+    const Index last = std::min(first + kPanel, n);
+    for (Index k = first; k < last; ++k) {
+      // A NaN or an infinity anywhere in the row has come to the diagonal.
+      if (!(l(k, k) > 0.0) || std::isinf(l(k, k))) return false;
+      l(k, k) = std::sqrt(l(k, k));
+      auto below = l.col(k).tail(n - k - 1);
+      below /= l(k, k);
+      l.block(k + 1, k + 1, n - k - 1, last - k - 1).noalias() -=
+          below * below.head(last - k - 1).transpose();
+    }
+    const Index rest = n - last;
+    const auto below = l.block(last, first, rest, last - first);
+    add_product(l.bottomRightCorner(rest, rest), below, -below.transpose());
+  }
+  l.triangularView<Eigen::StrictlyUpper>().setZero();
+  return true;
+}
+
+Outcome eigh_in_place(const Matrix& a, double* values, bool vectors) {
+  if (a.rows == 0) return Outcome::Fine;
+  View v = view_of(a);
+  v.triangularView<Eigen::StrictlyUpper>().setZero();
+  const double scale = scale_down(v);
+  if (std::isnan(scale)) return Outcome::NotFinite;
+  const Eigen::Tridiagonalization<Dense> tridiagonal(v);
+  Eigen::SelfAdjointEigenSolver<Dense> solver;
+  solver.computeFromTridiagonal(tridiagonal.diagonal(), tridiagonal.subDiagonal(),
+                                vectors ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
+  if (solver.info() != Eigen::Success) return Outcome::NoConvergence;
+  Eigen::Map<Vector>(values, a.rows) = solver.eigenvalues() * scale;
+  if (!vectors) return Outcome::Fine;
+  v = solver.eigenvectors();
+  apply_reflectors(tridiagonal.packedMatrix(), tridiagonal.householderCoefficients(), a.rows - 1, 1,
+                   v);
+  return Outcome::Fine;
+}
+
+void qr_in_place(const Matrix& a, const Matrix& q) {
+  View r = view_of(a);
+  View orthogonal = view_of(q);
+  const double scale = scale_down(r);
+  if (std::isnan(scale)) {
+    r.setConstant(kNaN);
+    orthogonal.setConstant(kNaN);
+  } else {
+    const Reflectors reflectors = factorize(r);
+    orthogonal.setIdentity();
+    apply_reflectors(reflectors.packed, reflectors.factors, reflectors.factors.size(), 0,
+                     orthogonal);
+    r = reflectors.packed * scale;
+  }
+  r.triangularView<Eigen::StrictlyLower>().setZero();
+}
+
+namespace {
+
+/// Columns shorter than this part of the longest are what rounding left there.
+constexpr double kShort = kEpsilon;
+constexpr int kMostSweeps = 60;
+
+/// Turns pairs of columns of w, and of v with them, until all columns of w that are not short are
+/// orthogonal.
+bool orthogonalize(View w, View v) {
+  const Index n = w.cols();
+  if (n == 0) return true;
+  const double close = kEpsilon * std::sqrt(static_cast<double>(n));
+  bool turned = true;
+  for (int sweep = 0; turned && sweep < kMostSweeps; ++sweep) {
+    turned = false;
+    Vector squares = w.colwise().squaredNorm();
+    const double least = kShort * kShort * squares.maxCoeff();
+    for (Index i = 0; i < n; ++i) {
+      for (Index j = i + 1; j < n && squares(i) >= least; ++j) {
+        if (squares(j) < least) continue;
+        const double product = w.col(i).dot(w.col(j));
+        if (std::fabs(product) <= close * std::sqrt(squares(i)) * std::sqrt(squares(j))) {
+          continue;
+        }
+        const double slope = (squares(j) - squares(i)) / (2.0 * product);
+        const double tangent =
+            std::copysign(1.0, slope) / (std::fabs(slope) + std::hypot(1.0, slope));
+        const double cosine = 1.0 / std::hypot(1.0, tangent);
+        const Eigen::JacobiRotation<double> rotation(cosine, cosine * tangent);
+        w.applyOnTheRight(i, j, rotation);
+        if (v.size() != 0) v.applyOnTheRight(i, j, rotation);
+        squares(i) = w.col(i).squaredNorm();
+        squares(j) = w.col(j).squaredNorm();
+        turned = true;
+      }
+    }
+  }
+  return !turned;
+}
+
+/// The last columns of the square u become a basis of what the first `given`, orthonormal, leave.
+void complete(Part u, Index given) {
+  if (given == u.cols()) return;
+  Dense first = u.leftCols(given);
+  const Reflectors reflectors = factorize(View(first.data(), first.rows(), given));
+  Dense basis = Dense::Identity(u.rows(), u.cols());
+  apply_reflectors(reflectors.packed, reflectors.factors, given, 0,
+                   View(basis.data(), basis.rows(), basis.cols()));
+  u.rightCols(u.cols() - given) = basis.rightCols(u.cols() - given);
+}
+
+}  // namespace
+
+Outcome svd_in_place(const Matrix& a, double* values, const Matrix& u, const Matrix& v) {
+  View view = view_of(a);
+  const double scale = scale_down(view);
+  if (std::isnan(scale)) return Outcome::NotFinite;
+  const bool vectors = u.data != nullptr;
+  const Index n = a.cols;
+  const Reflectors reflectors = factorize(view);
+  Dense r = reflectors.packed.topRows(n);
+  r.triangularView<Eigen::StrictlyLower>().setZero();
+  // The eigenvectors of R^T R are V but for rounding, which leaves a few turns to do.
+  Dense turns = Dense::Zero(n, n);
+  Dense transposed = r.transpose();
+  add_product(turns, transposed, r);
+  Vector squares(n);
+  const Outcome outcome = eigh_in_place({turns.data(), n, n}, squares.data(), true);
+  if (outcome != Outcome::Fine) return outcome;
+  turns = turns.rowwise().reverse().eval();
+  Dense w = Dense::Zero(n, n);
+  add_product(w, r, turns);
+  if (!orthogonalize(View(w.data(), n, n), View(turns.data(), n, vectors ? n : 0))) {
+    return Outcome::NoConvergence;
+  }
+  Vector norms = w.colwise().norm();
+  if (vectors) view_of(u).setIdentity();
+  Index rank = 0;
+  for (Index k = 0; k < n; ++k) {
+    // By selection: the columns are nearly in order, and a sort would be 4 KB of code.
+    Index from = 0;
+    norms.tail(n - k).maxCoeff(&from);
+    from += k;
+    std::swap(norms(k), norms(from));
+    values[k] = norms(k) * scale;
+    if (!vectors) continue;
+    w.col(k).swap(w.col(from));
+    turns.col(k).swap(turns.col(from));
+    // Twice, so that no column counts that was just too short to be turned.
+    if (norms(k) <= 2.0 * kShort * norms(0)) continue;
+    view_of(u).col(k).head(n) = w.col(k) / norms(k);
+    ++rank;
+  }
+  if (!vectors) return Outcome::Fine;
+  view_of(v) = turns;
+  complete(view_of(u).topLeftCorner(n, n), rank);
+  for (Index k = rank; k < n; ++k) {
+    if (view_of(u).col(k).head(n).dot(w.col(k)) < 0.0) view_of(u).col(k) *= -1.0;
+  }
+  apply_reflectors(reflectors.packed, reflectors.factors, n, 0, view_of(u));
+  return Outcome::Fine;
+}
+
+}  // namespace baregrad::linalg

@@ -1,0 +1,70 @@
+// Q and R by reflections.
+#include <algorithm>
+
+#include "baregrad/autograd.h"
+#include "baregrad/error.h"
+#include "baregrad/linalg.h"
+#include "core/message.h"
+#include "linalg/stack.h"
+
+namespace baregrad::linalg {
+
+namespace {
+
+using autograd::Context;
+using autograd::Tensors;
+
+/// The gradient of a matrix with independent columns, from those of its Q and its square R:
+/// (gQ + Q (M + M^T - diag M)) R^-T with M the upper triangle of gR R^T - Q^T gQ.
+Tensor gradient_of_tall(const Tensor& q, const Tensor& r, const Tensor& gq, const Tensor& gr) {
+  const Tensor m = matmul(gr, matrix_transpose(r)) - matmul(matrix_transpose(q), gq);
+  const Tensor symmetric = triu(m) + matrix_transpose(triu(m, 1));
+  return matrix_transpose(solve(r, matrix_transpose(gq + matmul(q, symmetric))));
+}
+
+struct Reflections : autograd::Function<Reflections> {
+  static constexpr const char* kName = "qr";
+
+  static Tensors forward(Context& context, const Tensor& x, bool complete) {
+    const std::int64_t m = x.size(-2);
+    const std::int64_t k = std::min(m, x.size(-1));
+    const std::int64_t q_cols = complete ? m : k;
+    const Tensor columns = columns_of(x);
+    const Tensor q = empty(with_axes(stack_of(x), {q_cols, m}), DType::Float64);
+    for_each_matrix(x, {m, k, std::max(q_cols, x.size(-1))}, kName,
+                    [&](std::int64_t i) { qr_in_place(matrix_at(columns, i), matrix_at(q, i)); });
+    Tensors results = {from_columns(q, x.dtype()),
+                       from_columns(narrow(columns, -1, 0, q_cols), x.dtype())};
+    context.save_for_backward({x, results[0], results[1]});
+    return results;
+  }
+  static Tensors backward(Context& context, const Tensors& g) {
+    const Tensors saved = context.saved();
+    const Tensor& x = saved[0];
+    const Tensor& q = saved[1];
+    const Tensor& r = saved[2];
+    const std::int64_t m = x.size(-2);
+    const std::int64_t n = x.size(-1);
+    if (q.size(-1) > n) {
+      throw GradError(message(kName, ": the complete Q of ", describe(x),
+                              " has no gradient: its last columns are any basis of the rest; ask"
+                              " for the reduced mode"));
+    }
+    if (m >= n) return {gradient_of_tall(q, r, g[0], g[1])};
+    // The first m columns decide Q; the others, Y, only give Q^T Y to R.
+    const Tensor gr_rest = narrow(g[1], -1, m, n - m);
+    const Tensor gq = g[0] + matmul(narrow(x, -1, m, n - m), matrix_transpose(gr_rest));
+    const Tensor first = gradient_of_tall(q, narrow(r, -1, 0, m), gq, narrow(g[1], -1, 0, m));
+    return {concat({first, matmul(q, gr_rest)}, -1)};
+  }
+};
+
+}  // namespace
+
+Qr qr(const Tensor& x, QrMode mode) {
+  require_real(x, "qr");
+  const Tensors results = Reflections::apply(x, mode == QrMode::Complete);
+  return {results[0], results[1]};
+}
+
+}  // namespace baregrad::linalg

@@ -1,0 +1,229 @@
+// Functions of square matrices, by elimination.
+#include "baregrad/autograd.h"
+#include "baregrad/error.h"
+#include "baregrad/linalg.h"
+#include "core/message.h"
+#include "linalg/stack.h"
+#include "ops/infer.h"
+#include "ops/positions.h"
+
+namespace baregrad::linalg {
+
+namespace {
+
+using autograd::Context;
+using autograd::Tensors;
+
+[[noreturn]] void throw_singular(const Tensor& x, std::int64_t i, const char* who) {
+  throw ValueError(message(who, ": ", name_matrix(x, i), " is singular"));
+}
+
+Tensor identity_like(const Tensor& x) { return eye(x.size(-1), {}, 0, x.dtype()); }
+
+struct Cholesky : autograd::Function<Cholesky> {
+  static constexpr const char* kName = "cholesky";
+
+  static Tensor forward(Context& context, const Tensor& x) {
+    const std::int64_t n = x.size(-1);
+    const Tensor columns = columns_of(x);
+    for_each_matrix(x, {n, n, n}, kName, [&](std::int64_t i) {
+      if (cholesky_in_place(matrix_at(columns, i))) return;
+      throw ValueError(message(kName, ": ", name_matrix(x, i), " is not positive definite"));
+    });
+    Tensor l = from_columns(columns, x.dtype());
+    context.save_for_backward({l});
+    return l;
+  }
+  /// dL = L phi(L^-1 dA L^-T), where phi takes the lower triangle and half of the diagonal; turned
+  /// around, and made symmetric as dA is.
+  static Tensors backward(Context& context, const Tensors& g) {
+    const Tensor upper = matrix_transpose(context.saved()[0]);
+    const Tensor product = matmul(upper, g[0]);
+    const Tensor phi = (tril(product) + tril(product, -1)) * 0.5;
+    const Tensor once = solve(upper, phi);
+    const Tensor twice = solve(upper, matrix_transpose(once));
+    return {(twice + matrix_transpose(twice)) * 0.5};
+  }
+};
+
+/// The cofactors of matrices whose determinant is zero: U diag(products of all other singular
+/// values) Vh, up to the sign of det(U Vh).
+Tensor cofactors_of_singular(const Tensor& x) {
+  const Svd f = svd(x, false);
+  const Tensor others = prod(where(astype(identity_like(x), DType::Bool), 1.0, as_rows(f.S)), -1);
+  const Tensor sign = linalg::det(f.U.detach()) * linalg::det(f.Vh.detach());
+  return matmul(f.U * (as_matrices(sign) * as_rows(others)), f.Vh);
+}
+
+/// The derivative of the determinant: det x^-T where x has an inverse.
+Tensor cofactors(const Tensor& x, const Tensor& determinant) {
+  const Tensor is_singular = as_matrices(determinant == 0.0);
+  if (!any(is_singular).item<bool>()) {
+    return as_matrices(determinant) * matrix_transpose(inv(x));
+  }
+  // Each way is taken with matrices put in place of the others that it has no trouble with.
+  const Tensor identity = identity_like(x);
+  const Tensor distinct = identity * arange(1, x.size(-1) + 1, 1, x.dtype());
+  const Tensor regular = inv(where(is_singular, identity, x));
+  return where(is_singular, cofactors_of_singular(where(is_singular, x, distinct)),
+               as_matrices(determinant) * matrix_transpose(regular));
+}
+
+void each_determinant(const Tensor& x, const char* who,
+                      const std::function<void(std::int64_t, const Determinant&)>& take) {
+  const std::int64_t n = x.size(-1);
+  // A matrix has the determinant of its transpose: rows do as columns.
+  const Tensor columns = astype(x, DType::Float64);
+  for_each_matrix(x, {n, n, n}, who,
+                  [&](std::int64_t i) { take(i, determinant(matrix_at(columns, i))); });
+}
+
+struct Det : autograd::Function<Det> {
+  static constexpr const char* kName = "det";
+
+  static Tensor forward(Context& context, const Tensor& x) {
+    const Tensor values = empty(stack_of(x), DType::Float64);
+    auto* out = values.data<double>();
+    each_determinant(x, kName, [=](std::int64_t i, const Determinant& d) { out[i] = d.value; });
+    Tensor result = astype(values, x.dtype(), false);
+    context.save_for_backward({x, result});
+    return result;
+  }
+  static Tensors backward(Context& context, const Tensors& g) {
+    const Tensors saved = context.saved();
+    return {as_matrices(g[0]) * cofactors(saved[0], saved[1])};
+  }
+};
+
+struct SignAndLog : autograd::Function<SignAndLog> {
+  static constexpr const char* kName = "slogdet";
+
+  static Tensors forward(Context& context, const Tensor& x) {
+    const Tensor signs = empty(stack_of(x), DType::Float64);
+    const Tensor logs = empty(stack_of(x), DType::Float64);
+    auto* sign = signs.data<double>();
+    auto* log = logs.data<double>();
+    each_determinant(x, kName, [=](std::int64_t i, const Determinant& d) {
+      sign[i] = d.sign;
+      log[i] = d.log_magnitude;
+    });
+    Tensors results = {astype(signs, x.dtype(), false), astype(logs, x.dtype(), false)};
+    context.save_for_backward({x});
+    context.mark_non_differentiable({results[0]});
+    return results;
+  }
+  static Tensors backward(Context& context, const Tensors& g) {
+    return {as_matrices(g[1]) * matrix_transpose(inv(context.saved()[0]))};
+  }
+};
+
+/// a^-1 b, which are float64 columns; b is overwritten. `x` is what messages name.
+void solve_columns(const Tensor& a, const Tensor& b, const Tensor& x, const char* who) {
+  const std::int64_t n = a.size(-1);
+  for_each_matrix(x, {n, n, n + b.size(-2)}, who, [&](std::int64_t i) {
+    if (!solve_in_place(matrix_at(a, i), matrix_at(b, i))) throw_singular(x, i, who);
+  });
+}
+
+struct Inverse : autograd::Function<Inverse> {
+  static constexpr const char* kName = "inv";
+
+  static Tensor forward(Context& context, const Tensor& x, const char* who) {
+    const Tensor identity = eye(x.size(-1), {}, 0, DType::Float64);
+    const Tensor columns = clone(broadcast_to(identity, x.shape()));
+    solve_columns(columns_of(x), columns, x, who);
+    Tensor y = from_columns(columns, x.dtype());
+    context.save_for_backward({y});
+    return y;
+  }
+  static Tensors backward(Context& context, const Tensors& g) {
+    const Tensor y = matrix_transpose(context.saved()[0]);
+    return {negative(matmul(matmul(y, g[0]), y))};
+  }
+};
+
+/// Of stacks of one shape and one dtype.
+struct Solve : autograd::Function<Solve> {
+  static constexpr const char* kName = "solve";
+
+  static Tensor forward(Context& context, const Tensor& a, const Tensor& b) {
+    const Tensor columns = columns_of(b);
+    solve_columns(columns_of(a), columns, a, kName);
+    Tensor y = from_columns(columns, a.dtype());
+    context.save_for_backward({a, y});
+    return y;
+  }
+  static Tensors backward(Context& context, const Tensors& g) {
+    const Tensors saved = context.saved();
+    const Tensor back = apply(matrix_transpose(saved[0]), g[0]);
+    Tensors gradients(2);
+    if (context.needs_grad(0)) {
+      gradients[0] = negative(matmul(back, matrix_transpose(saved[1])));
+    }
+    if (context.needs_grad(1)) gradients[1] = back;
+    return gradients;
+  }
+};
+
+}  // namespace
+
+Tensor cholesky(const Tensor& x, bool upper) {
+  require_square(x, "cholesky");
+  if (!upper) return Cholesky::apply(x);
+  return contiguous(matrix_transpose(Cholesky::apply(matrix_transpose(x))));
+}
+
+Tensor det(const Tensor& x) {
+  require_square(x, "det");
+  return Det::apply(x);
+}
+
+Slogdet slogdet(const Tensor& x) {
+  require_square(x, "slogdet");
+  const Tensors results = SignAndLog::apply(x);
+  return {results[0], results[1]};
+}
+
+Tensor inv(const Tensor& x) {
+  require_square(x, "inv");
+  return Inverse::apply(x, Inverse::kName);
+}
+
+Tensor solve(const Tensor& a, const Tensor& b) {
+  constexpr const char* kWho = "solve";
+  require_square(a, kWho);
+  require_defined(b, "b", kWho);
+  if (b.ndim() == 0) {
+    throw ShapeError(message(kWho, ": b is ", describe(b), "; needs a vector or matrices"));
+  }
+  const Tensor right = b.ndim() == 1 ? as_columns(b) : b;
+  require_real(right, kWho);
+  const std::int64_t n = a.size(-1);
+  Dims stack;
+  if (right.size(-2) != n || !broadcast_shapes(stack_of(a), stack_of(right), stack)) {
+    throw ShapeError(message(kWho, ": ", describe(a), " and ", describe(b), " do not fit: b needs ",
+                             n, " rows, and the stacks must broadcast"));
+  }
+  const DType dtype = promote(a.dtype(), b.dtype());
+  const Tensor y = Solve::apply(
+      broadcast_to(astype(a, dtype, false), with_axes(stack, {n, n})),
+      broadcast_to(astype(right, dtype, false), with_axes(stack, {n, right.size(-1)})));
+  return b.ndim() == 1 ? squeeze(y, -1) : y;
+}
+
+Tensor matrix_power(const Tensor& x, std::int64_t n) {
+  constexpr const char* kWho = "matrix_power";
+  require_square(x, kWho);
+  if (n == 0) return clone(broadcast_to(identity_like(x), x.shape()));
+  Tensor square = n < 0 ? Inverse::apply(x, kWho) : x;
+  Tensor result;
+  // Unsigned, since the least int64 has no negative.
+  auto left = n < 0 ? -static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
+  for (; left != 0; left >>= 1) {
+    if ((left & 1) != 0) result = result.defined() ? matmul(result, square) : square;
+    if (left > 1) square = matmul(square, square);
+  }
+  return n == 1 ? clone(x) : result;
+}
+
+}  // namespace baregrad::linalg
