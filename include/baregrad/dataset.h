@@ -16,7 +16,8 @@ namespace baregrad::data {
 /// Items one above the other along the first axis.
 struct Batch {
   Tensor input;
-  Tensor target;  ///< undefined where a dataset has none
+  Tensor target;                  ///< undefined where a dataset has none
+  std::vector<Tensor> more = {};  ///< what else an item has
 
   /// Number of items; 0 for a batch that holds nothing.
   std::int64_t size() const { return input.defined() && input.ndim() > 0 ? input.shape()[0] : 0; }
@@ -60,6 +61,8 @@ class BAREGRAD_API TensorDataset : public Dataset {
   /// Both with the same first size; `targets` may be undefined. Views that are not contiguous are
   /// copied once.
   explicit TensorDataset(const Tensor& inputs, const Tensor& targets = Tensor());
+  /// Inputs, targets, and more of the same first size. Throws ValueError when there are none.
+  explicit TensorDataset(const std::vector<Tensor>& fields);
   /// uint8 inputs stay uint8 in memory and are converted and scaled while they are gathered.
   TensorDataset(const Tensor& inputs, const Tensor& targets, const Scaling& scaling);
 
@@ -73,6 +76,7 @@ class BAREGRAD_API TensorDataset : public Dataset {
  private:
   Tensor inputs_;
   Tensor targets_;
+  std::vector<Tensor> more_;
   std::optional<Scaling> scaling_;
 };
 

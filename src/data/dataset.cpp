@@ -83,7 +83,9 @@ void Dataset::get_into(std::span<const std::int64_t> indices, Batch& batch) cons
 
 Batch Dataset::item(std::int64_t index) const {
   const Batch batch = get({&index, 1});
-  return {batch.input[0], batch.target.defined() ? batch.target[0] : Tensor()};
+  Batch item{batch.input[0], batch.target.defined() ? batch.target[0] : Tensor()};
+  for (const Tensor& field : batch.more) item.more.push_back(field[0]);
+  return item;
 }
 
 Scaling Scaling::of(const Tensor& images) {
@@ -122,6 +124,20 @@ TensorDataset::TensorDataset(const Tensor& inputs, const Tensor& targets) {
   if (targets.defined()) targets_ = targets.detach().contiguous();
 }
 
+TensorDataset::TensorDataset(const std::vector<Tensor>& fields)
+    : TensorDataset(fields.empty() ? Tensor() : fields[0],
+                    fields.size() < 2 ? Tensor() : fields[1]) {
+  constexpr const char* kWho = "TensorDataset";
+  for (std::size_t i = 1; i < fields.size(); ++i) {
+    const Tensor& field = fields[i];
+    if (!field.defined() || field.ndim() == 0 || field.shape()[0] != size()) {
+      throw ShapeError(message(kWho, ": tensor ", i, " is ", describe(field), ", needs ", size(),
+                               " items like the first, ", describe(inputs_)));
+    }
+    if (i > 1) more_.push_back(field.detach().contiguous());
+  }
+}
+
 TensorDataset::TensorDataset(const Tensor& inputs, const Tensor& targets, const Scaling& scaling)
     : TensorDataset(inputs, targets) {
   constexpr const char* kWho = "TensorDataset";
@@ -156,6 +172,8 @@ void TensorDataset::get_into(std::span<const std::int64_t> indices, Batch& batch
   } else {
     batch.target = Tensor();
   }
+  batch.more.resize(more_.size());
+  for (std::size_t i = 0; i < more_.size(); ++i) gather(more_[i], indices, batch.more[i]);
 }
 
 Subset::Subset(DatasetPtr dataset, std::vector<std::int64_t> indices)

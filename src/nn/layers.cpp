@@ -148,7 +148,7 @@ Sequential& Sequential::push_back(ModulePtr module) {
 }
 
 Sequential& Sequential::push_back(const std::string& name, ModulePtr module) {
-  register_module(name, std::move(module));
+  attach(name, std::move(module));
   return *this;
 }
 

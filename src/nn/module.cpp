@@ -54,7 +54,7 @@ Tensor Module::forward(const Tensor&) {
 
 Tensor Module::operator()(const Tensor& x) {
   const NameScope scope(*this);
-  return forward(x);
+  return call_ ? call_(*this, x) : forward(x);
 }
 
 void Module::check_name(const std::string& name, const char* who) const {
@@ -83,9 +83,8 @@ void Module::register_buffer(std::string name, Tensor& member, bool persistent) 
   buffers_.push_back({std::move(name), &member, persistent});
 }
 
-void Module::attach(const std::string& name, ModulePtr module) {
+void Module::check_child(const std::string& name, const ModulePtr& module) const {
   constexpr const char* kWho = "register_module";
-  check_name(name, kWho);
   if (!module) throw ValueError(message(kWho, ": \"", name, "\" of ", type_name(), " is null"));
   for (const NamedModule& below : module->walk(false)) {
     if (below.module == this) {
@@ -93,8 +92,76 @@ void Module::attach(const std::string& name, ModulePtr module) {
                                " itself; a module cannot be below itself"));
     }
   }
+}
+
+void Module::attach(const std::string& name, ModulePtr module) {
+  check_name(name, "register_module");
+  check_child(name, module);
   module->name_ = name;
   children_.emplace_back(name, std::move(module));
+}
+
+// ---- Parts that are no members ------------------------------------------------------------------
+
+Tensor& Module::add_parameter(std::string name, Tensor value) {
+  check_name(name, "add_parameter");
+  kept_.push_back(std::make_unique<Tensor>(std::move(value)));
+  parameters_.push_back({std::move(name), kept_.back().get(), true, true});
+  return *kept_.back();
+}
+
+Tensor& Module::add_buffer(std::string name, Tensor value, bool persistent) {
+  check_name(name, "add_buffer");
+  kept_.push_back(std::make_unique<Tensor>(std::move(value)));
+  buffers_.push_back({std::move(name), kept_.back().get(), persistent, true});
+  return *kept_.back();
+}
+
+namespace {
+
+[[noreturn]] void throw_member(const Module& module, const std::string& name, const char* who) {
+  throw ValueError(message(who, ": \"", name, "\" is a part of ", module.type_name(),
+                           " itself and cannot be replaced or removed"));
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+void Module::add_module(const std::string& name, ModulePtr module) {
+  const auto at = std::find_if(children_.begin(), children_.end(),
+                               [&](const auto& child) { return child.first == name; });
+  if (at == children_.end()) return attach(name, std::move(module));
+  if (contains(members_, name)) throw_member(*this, name, "add_module");
+  check_child(name, module);
+  module->name_ = name;
+  // Swapped, so that what the old one drops finds this module whole.
+  std::swap(at->second, module);
+}
+
+bool Module::remove_slot(std::vector<Slot>& slots, const std::string& name) {
+  const auto at =
+      std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) { return slot.name == name; });
+  if (at == slots.end()) return false;
+  if (!at->kept) throw_member(*this, name, "remove");
+  const auto held = std::find_if(kept_.begin(), kept_.end(),
+                                 [&](const auto& tensor) { return tensor.get() == at->tensor; });
+  slots.erase(at);
+  kept_.erase(held);
+  return true;
+}
+
+bool Module::remove(const std::string& name) {
+  if (remove_slot(parameters_, name) || remove_slot(buffers_, name)) return true;
+  const auto at = std::find_if(children_.begin(), children_.end(),
+                               [&](const auto& child) { return child.first == name; });
+  if (at == children_.end()) return false;
+  if (contains(members_, name)) throw_member(*this, name, "remove");
+  const ModulePtr gone = std::move(at->second);
+  children_.erase(at);
+  return true;
 }
 
 /// Before what is below it, in registration order; without recursion.

@@ -44,6 +44,25 @@ TEST(TensorDataset, AnItemHasNoBatchAxis) {
   EXPECT_FALSE(TensorDataset(zeros({2, 2})).item(1).target.defined());
 }
 
+TEST(TensorDataset, AnItemMayHaveMoreThanATarget) {
+  const Tensor numbers = arange(0, 4, 1, DType::Int64);
+  const TensorDataset set({numbers, numbers * 10, numbers * 100, numbers.reshape({4, 1})});
+  const Batch batch = set.get(Indices{2, 1});
+  EXPECT_EQ(batch.target.to_vector<std::int64_t>(), (Indices{20, 10}));
+  ASSERT_EQ(batch.more.size(), 2U);
+  EXPECT_EQ(batch.more[0].to_vector<std::int64_t>(), (Indices{200, 100}));
+  EXPECT_EQ(batch.more[1].shape(), Dims({2, 1}));
+  EXPECT_EQ(set.item(3).more[0].item<int>(), 300);
+  EXPECT_TRUE(TensorDataset(std::vector<Tensor>{numbers}).get(Indices{0}).more.empty());
+  expect_error<ShapeError>(
+      [&] {
+        TensorDataset(std::vector<Tensor>{numbers, numbers, zeros({3})});
+      },
+      "TensorDataset: tensor 2 is float32[3], needs 4 items like the first, int64[4]");
+  expect_error<ValueError>([] { TensorDataset(std::vector<Tensor>{}); },
+                           "TensorDataset: the inputs are undefined");
+}
+
 TEST(TensorDataset, PixelsAreScaledWhileTheyAreGathered) {
   std::vector<std::uint8_t> pixels(256 * 3);
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * 7);

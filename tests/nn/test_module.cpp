@@ -281,5 +281,73 @@ TEST(Module, RecordedOpsCarryNames) {
   EXPECT_CONTAINS(table, "tail/1");
 }
 
+// ---- Parts that are no members ------------------------------------------------------------------
+
+TEST(Module, KeepsAddedParts) {
+  nn::Module net;
+  Tensor& w = net.add_parameter("w", ones({2, 3}).requires_grad_());
+  net.add_parameter("absent", Tensor());
+  net.add_buffer("steps", zeros({}, DType::Int64));
+  net.add_buffer("cache", zeros({4}), false);
+  net.add_module("fc", make<nn::Linear>(3, 1));
+  EXPECT_EQ(names(net.named_parameters()), (Names{"w", "fc.weight", "fc.bias"}));
+  EXPECT_EQ(names(net.state_dict()), (Names{"w", "steps", "fc.weight", "fc.bias"}));
+  EXPECT_EQ(net.own_parameters().size(), 2U);
+  EXPECT_EQ(net.own_buffers().size(), 2U);
+  net.to(DType::Float64);
+  EXPECT_EQ(w.dtype(), DType::Float64);
+  EXPECT_THROW(net.add_parameter("steps", ones({1})), ValueError);
+}
+
+TEST(Module, AddedParametersKeepTheirWish) {
+  nn::Module net;
+  EXPECT_FALSE(net.add_parameter("frozen", ones({2})).requires_grad());
+}
+
+TEST(Module, AddedPartsAreReplacedInPlaceAndRemoved) {
+  nn::Module net;
+  net.add_parameter("w", ones({2}));
+  net.add_buffer("b", ones({2}));
+  net.add_module("one", make<nn::Linear>(3, 1));
+  net.add_module("two", make<nn::Linear>(1, 1));
+  net.add_module("one", make<nn::ReLU>());
+  EXPECT_EQ(names(net.named_parameters()), (Names{"w", "two.weight", "two.bias"}));
+  EXPECT_EQ(net.children()[0].first, "one");
+  for (const char* name : {"w", "b", "one"}) EXPECT_TRUE(net.remove(name)) << name;
+  EXPECT_FALSE(net.remove("w"));
+  EXPECT_EQ(names(net.state_dict()), (Names{"two.weight", "two.bias"}));
+  EXPECT_EQ(net.children().size(), 1U);
+  net.add_parameter("w", zeros({5}));
+  EXPECT_EQ(net.own_parameters()[0].tensor->shape(), Dims{5});
+}
+
+TEST(Module, WhatTheClassHoldsStays) {
+  Net net;
+  EXPECT_THROW(net.remove("scale"), ValueError);
+  EXPECT_THROW(net.remove("steps"), ValueError);
+  EXPECT_THROW(net.remove("hidden"), ValueError);
+  EXPECT_THROW(net.add_module("hidden", make<nn::Linear>(3, 4)), ValueError);
+  const auto chain = nn::sequential(make<nn::ReLU>(), make<nn::ReLU>());
+  chain->add_module("1", make<nn::Linear>(2, 2));
+  EXPECT_EQ(names(chain->state_dict()), (Names{"1.weight", "1.bias"}));
+  EXPECT_THROW(chain->add_module("1", chain), ValueError);
+}
+
+TEST(Module, SetCallStandsForForward) {
+  const auto chain = nn::sequential(make<nn::Identity>(), make<nn::Identity>());
+  EXPECT_FALSE(chain->has_call());
+  chain->at(0).set_call([](nn::Module& self, const Tensor& x) { return self.forward(x) * 3.0; });
+  EXPECT_TRUE(near((*chain)(ones({2})), full({2}, 3.0), 0, 0));
+  chain->at(0).set_call({});
+  EXPECT_TRUE(near((*chain)(ones({2})), ones({2}), 0, 0));
+}
+
+TEST(Module, ModeOfOneModuleAlone) {
+  Net net;
+  net.set_training(false);
+  EXPECT_FALSE(net.is_training());
+  EXPECT_TRUE(net.hidden->is_training());
+}
+
 }  // namespace
 }  // namespace baregrad

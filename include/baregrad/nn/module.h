@@ -29,6 +29,14 @@ struct LoadResult {
   std::vector<std::string> unexpected;
 };
 
+/// A parameter or buffer of one module, where it stands.
+struct Slot {
+  std::string name;
+  Tensor* tensor;
+  bool persistent = true;
+  bool kept = false;  ///< by the module itself: no member of its class
+};
+
 /// Members are registered by reference, so a module stays where it was made, in a shared_ptr:
 ///
 ///   struct Net : nn::Module {
@@ -92,6 +100,28 @@ class BAREGRAD_API Module {
   /// Drops all gradients.
   void zero_grad();
 
+  // ---- Parts that are no members of a C++ class: networks put together at run time, and modules
+  // ---- of other languages. The module keeps them itself.
+  /// As register_parameter and register_buffer, but the tensor may be undefined and is left as it
+  /// is. The reference holds until remove(name).
+  Tensor& add_parameter(std::string name, Tensor value);
+  Tensor& add_buffer(std::string name, Tensor value, bool persistent = true);
+  /// Takes the place of a child of this name that was added before, or comes last.
+  void add_module(const std::string& name, ModulePtr module);
+  /// Forgets an added parameter, buffer or child; false when there is none of this name. Throws
+  /// ValueError for what the class itself registered: it would go on using it.
+  bool remove(const std::string& name);
+  /// Its own, without those of its children, in registration order.
+  const std::vector<Slot>& own_parameters() const noexcept { return parameters_; }
+  const std::vector<Slot>& own_buffers() const noexcept { return buffers_; }
+  /// Training or evaluation of this module alone.
+  void set_training(bool on) noexcept { training_ = on; }
+  /// operator() calls this instead of forward; an empty one ends it. For hooks, and for modules
+  /// whose forward is written in another language.
+  using Call = std::function<Tensor(Module& module, const Tensor& x)>;
+  void set_call(Call call) { call_ = std::move(call); }
+  bool has_call() const noexcept { return static_cast<bool>(call_); }
+
   /// As PyTorch prints it: nested, each with its extra_repr.
   std::string to_string() const;
   /// The class's name; what is inside the brackets of to_string.
@@ -108,22 +138,21 @@ class BAREGRAD_API Module {
   template <class M>
   std::shared_ptr<M> register_module(const std::string& name, std::shared_ptr<M> module) {
     attach(name, module);
+    members_.push_back(name);
     return module;
   }
+  /// The same for a child that no member holds.
+  void attach(const std::string& name, ModulePtr module);
 
  private:
-  struct Slot {
-    std::string name;
-    Tensor* tensor;
-    bool persistent = true;
-  };
   struct NamedSlot {
     std::string name;
     Tensor* tensor;
   };
   enum class Slots { Parameters, Buffers, State, All };
 
-  void attach(const std::string& name, ModulePtr module);
+  void check_child(const std::string& name, const ModulePtr& module) const;
+  bool remove_slot(std::vector<Slot>& slots, const std::string& name);
   void check_name(const std::string& name, const char* who) const;
   std::vector<NamedModule> walk(bool repeated) const;
   std::vector<NamedSlot> slots(Slots which, bool repeated) const;
@@ -131,6 +160,9 @@ class BAREGRAD_API Module {
   std::vector<Slot> parameters_;
   std::vector<Slot> buffers_;
   std::vector<std::pair<std::string, ModulePtr>> children_;
+  std::vector<std::string> members_;  // names of the children that the class holds too
+  std::vector<std::unique_ptr<Tensor>> kept_;
+  Call call_;
   std::string name_;  // in the parent that registered it last
   bool training_ = true;
 };
