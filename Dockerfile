@@ -9,6 +9,7 @@ COPY Makefile requirements-dev.txt ./
 COPY scripts scripts
 RUN make setup
 COPY . .
+# Leaves the Python wheel in build/wheel; the image below holds the command and the C++ library.
 RUN make test
 RUN cmake --install build/release --prefix /usr/local --strip
 

@@ -9,15 +9,18 @@ SHELL := /bin/bash
 BUILD := build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PYTHON := .venv/bin/python
+package := $(CURDIR)/$(BUILD)/release/python
 BENCHES ?= elementwise reduce overhead alloc parallel matmul autograd train conv optim norm
 BENCH_ARGS ?=
+COMPARE_ARGS ?=
 TRAIN_ARGS ?=
 CTEST_ARGS ?=
 
 # Resolved when used, not when read: `setup` may be what installs them.
 cmake = $(or $(shell command -v cmake),/usr/bin/cmake)
 ctest = $(or $(shell command -v ctest),/usr/bin/ctest)
-run_ctest = $(ctest) --no-tests=error --output-on-failure -j $(JOBS) $(CTEST_ARGS)
+# The longest test takes two minutes; the long ones state their own limit. A test that hangs is to fail by name.
+run_ctest = $(ctest) --no-tests=error --output-on-failure --timeout 900 -j $(JOBS) $(CTEST_ARGS)
 step = scripts/step.sh
 
 # GCC 12's sanitizers may fail to start where the kernel randomises more than 28 bits of an address.
@@ -43,13 +46,26 @@ $(BUILD)/%/build.ninja: CMakePresets.json | setup
 compile-release compile-dev compile-asan compile-tsan: compile-%: $(BUILD)/%/build.ninja
 	@$(step) "build $*" $(cmake) --build $(BUILD)/$* -j $(JOBS)
 
+# What a user needs, without the tests: half of what `compile-release` builds.
 .PHONY: build
-build: setup compile-release ## Build the release preset; the command is build/baregrad
+build: $(BUILD)/release/build.ninja ## Build the release preset; the command is build/baregrad, .venv can import baregrad
+	@$(step) "build the command and the package" \
+	  $(cmake) --build $(BUILD)/release -j $(JOBS) --target baregrad_cli baregrad_package
 	@ln -sfn release/baregrad $(BUILD)/baregrad
 	@test -x $(BUILD)/baregrad || { echo "make build: $(BUILD)/release/baregrad was not built" >&2; exit 1; }
+	@$(PYTHON) -B scripts/link_package.py $(package)
+
+# The wheel is built with .venv's own tools, so that no index is asked again; `pip install .` fetches them itself.
+# Objects come from ccache: compiler, flags and depth of the folder are those of the release preset.
+.PHONY: wheel
+wheel: build ## Build the Python wheel into build/wheel
+	@rm -f $(BUILD)/wheel/*.whl
+	@CXX=$${CXX:-c++} $(step) "build the wheel" $(PYTHON) -m pip wheel . --quiet --disable-pip-version-check \
+	  --no-build-isolation --no-deps --wheel-dir $(BUILD)/wheel -Cbuild-dir=$(BUILD)/wheel-build \
+	  -Ccmake.define.BAREGRAD_WERROR=ON
 
 .PHONY: test
-test: test-repo test-release test-cli test-graph test-io test-fuzz test-install test-asan test-tsan ## Build and run every test, also under ASan + UBSan and TSan
+test: test-repo test-release test-cli test-graph test-io test-python test-types test-wheel test-fuzz test-install test-asan test-tsan ## Build and run every test, also under ASan + UBSan and TSan
 
 .PHONY: test-repo
 test-repo: setup
@@ -58,7 +74,7 @@ test-repo: setup
 	@$(step) "check repository" $(PYTHON) -B tests/tools/check_repo.py
 
 .PHONY: test-release
-test-release: build
+test-release: build compile-release
 	@$(step) "test release" $(run_ctest) --preset release -LE long
 
 .PHONY: test-cli
@@ -68,15 +84,40 @@ test-cli: build
 	@$(step) "compare the printed tensors with NumPy's" $(PYTHON) -B tests/core/make_print_cases.py --check
 
 .PHONY: test-graph
-test-graph: build
+test-graph: build compile-release
 	@BAREGRAD_GRAPH_SAMPLES=$(CURDIR)/$(BUILD)/release/tests/graph_samples \
 	  $(step) "render graphs with Graphviz" $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/graph
 
 .PHONY: test-io
-test-io: build
+test-io: build compile-release
 	@BAREGRAD_IO_SAMPLES=$(CURDIR)/$(BUILD)/release/tests/io_samples \
 	  $(step) "exchange files with NumPy, safetensors and TensorBoard" \
 	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/io
+
+.PHONY: test-python
+test-python: build
+	@PYTHONPATH=$(package) BAREGRAD_BIN=$(CURDIR)/$(BUILD)/baregrad $(step) "test the Python package" \
+	  $(PYTHON) -B -m pytest -q -p no:cacheprovider --ignore tests/python/peers tests/python
+
+# What a type checker makes of the package, of a program that uses it, and of the stubs against the running module.
+.PHONY: test-types
+test-types: export MYPYPATH := $(package)
+test-types: export PYTHONPATH := $(package)
+test-types: export MYPY_CACHE_DIR := $(CURDIR)/$(BUILD)/mypy
+test-types: build
+	@$(step) "mypy: the package" $(PYTHON) -B -m mypy -p baregrad
+	@$(step) "mypy: a program that uses it" $(PYTHON) -B -m mypy tests/python/typing_sample.py
+	@$(step) "stubtest" $(PYTHON) -B tests/tools/check_stubs.py
+
+.PHONY: test-wheel
+test-wheel: wheel
+	@$(step) "test the wheel" $(PYTHON) -B tests/tools/check_wheel.py $(BUILD)/wheel/*.whl
+
+.PHONY: test-peers
+test-peers: build ## Compare the Python package with PyTorch (in .venv-peers)
+	@scripts/setup.sh --peers
+	@PYTHONPATH=$(package) $(step) "compare with PyTorch" \
+	  .venv-peers/bin/python -B -m pytest -q -p no:cacheprovider tests/python/peers
 
 .PHONY: test-fuzz
 test-fuzz: setup
@@ -99,11 +140,11 @@ test-tsan: setup compile-tsan
 	  $(no_aslr) $(run_ctest) --preset tsan -R "test_(parallel|core)"
 
 .PHONY: test-install
-test-install: build
+test-install: build compile-release
 	@$(step) "test the installed copy" env CMAKE=$(cmake) tests/tools/check_install.sh $(BUILD)/release
 
 .PHONY: test-long
-test-long: build compile-asan compile-tsan test-docs ## The exhaustive forms of the tests (hours)
+test-long: build compile-release compile-asan compile-tsan test-docs ## The exhaustive forms of the tests (hours)
 	@BAREGRAD_NUM_THREADS=2 $(step) "test tsan, 2 threads" $(no_aslr) $(run_ctest) --preset tsan -LE long
 	@BAREGRAD_TEST_LONG=1 $(step) "long test release" $(run_ctest) --preset release -L long
 	@BAREGRAD_TEST_LONG=1 BAREGRAD_BIN=$(CURDIR)/$(BUILD)/baregrad $(step) "long test of training" \
@@ -112,9 +153,14 @@ test-long: build compile-asan compile-tsan test-docs ## The exhaustive forms of 
 	@BAREGRAD_TEST_LONG=1 $(step) "long test asan" $(no_aslr) $(run_ctest) --preset asan -L fuzz
 
 .PHONY: bench
-bench: build ## Run the benchmarks (BENCHES="elementwise ...", BENCH_ARGS="--json FILE")
+bench: build compare ## Run all benchmarks (BENCHES="elementwise ...", BENCH_ARGS="--json FILE")
 	@scripts/setup.sh --bench
 	@$(BUILD)/baregrad bench $(BENCHES) $(BENCH_ARGS)
+
+.PHONY: compare
+compare: build ## Compare with PyTorch and NumPy from Python (COMPARE_ARGS="--rows 9 15 --json FILE --plot FILE")
+	@scripts/setup.sh --peers
+	@PYTHONPATH=$(BUILD)/release/python .venv-peers/bin/python -B bench/compare.py $(COMPARE_ARGS)
 
 .PHONY: lint
 lint: setup $(BUILD)/release/build.ninja ## Formatting, clang-tidy, shellcheck and the repository's own rules
@@ -137,5 +183,5 @@ lab: ## (not yet) Run the experiments
 	@echo "make lab: there is no lab yet: it comes after matmul, autograd and training" >&2; exit 1
 
 .PHONY: clean
-clean: ## Remove everything built; .venv stays
+clean: ## Remove everything built; .venv and .venv-peers stay
 	rm -rf $(BUILD)

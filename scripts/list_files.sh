@@ -10,6 +10,6 @@ if [[ $(git rev-parse --show-toplevel 2>/dev/null) -ef . ]]; then
     if [[ -f $file ]]; then printf '%s\n' "$file"; fi
   done
 else
-  find . \( -name .git -o -name .venv -o -path ./build -o -name __pycache__ \) -prune -o -type f -print |
+  find . \( -name .git -o -name '.venv*' -o -path ./build -o -name __pycache__ \) -prune -o -type f -print |
     sed 's|^\./||'
 fi | LC_ALL=C sort -u

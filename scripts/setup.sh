@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # Installs what is missing on Debian 12: apt packages by name, Python packages into .venv; with
-# `--bench` also the libraries that the benchmarks compare with. Safe to call any number of times;
-# when nothing is missing it installs nothing.
+# `--bench` also the libraries that the benchmarks compare with, with `--peers` also PyTorch into
+# .venv-peers. Safe to call any number of times; when nothing is missing it installs nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly apt_lists=(scripts/apt-packages.txt ${1:+scripts/apt-packages-bench.txt})
+readonly extra=${1:-}
+apt_lists=(scripts/apt-packages.txt)
+if [[ $extra == --bench ]]; then apt_lists+=(scripts/apt-packages-bench.txt); fi
 readonly pip_list=requirements-dev.txt
 readonly bench_pip_list=requirements-bench.txt
+readonly peers_pip_list=requirements-peers.txt
 readonly venv=.venv
-readonly stamp=$venv/.setup-stamp
+readonly peers_venv=.venv-peers
 readonly bench_stamp=$venv/.bench-stamp
 
 die() {
@@ -75,19 +78,19 @@ find_python() {
   return 1
 }
 
-install_python_packages() {
-  local key
-  key=$(cat "$pip_list" "${BASH_SOURCE[0]}" | sha256sum | cut -d' ' -f1)
-  if [[ -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$key" ]]; then
+# An environment with what a list names; made anew when the list changes.
+make_environment() { # FOLDER LIST
+  local folder=$1 list=$2 stamp=$1/.setup-stamp key python
+  key=$(cat "$list" "${BASH_SOURCE[0]}" | sha256sum | cut -d' ' -f1)
+  if [[ -x $folder/bin/python && -f $stamp && $(<"$stamp") == "$key" ]]; then
     return
   fi
-  local python
   python=$(find_python) || die "no Python 3.11 or newer with venv and ensurepip found"
-  echo "setup: creating $venv with $("$python" --version 2>&1)" >&2
-  rm -rf "$venv"
-  "$python" -m venv "$venv"
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
-    --requirement "$pip_list"
+  echo "setup: creating $folder with $("$python" --version 2>&1)" >&2
+  rm -rf "$folder"
+  "$python" -m venv "$folder"
+  "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
+    --requirement "$list"
   # Written last and moved into place, so that an interrupted run is never taken for a finished one.
   echo "$key" >"$stamp.new"
   mv "$stamp.new" "$stamp"
@@ -107,7 +110,10 @@ install_bench_packages() {
   fi
 }
 
-[[ $# -eq 0 || ($# -eq 1 && $1 == --bench) ]] || die "takes nothing, or --bench"
+[[ $# -eq 0 || ($# -eq 1 && $extra =~ ^--(bench|peers)$) ]] || die "takes nothing, --bench or --peers"
 install_apt_packages
-install_python_packages
-[[ $# -eq 0 ]] || install_bench_packages
+make_environment "$venv" "$pip_list"
+case $extra in
+  --bench) install_bench_packages ;;
+  --peers) make_environment "$peers_venv" "$peers_pip_list" ;;
+esac

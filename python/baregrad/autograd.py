@@ -1,0 +1,243 @@
+"""Gradients: what is recorded, gradients by hand, functions with a gradient of their own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar, cast, overload
+
+from baregrad._core import Tensor
+from baregrad._core import autograd as _autograd
+from baregrad._core.autograd import (
+    FunctionCtx,
+    backward,
+    detect_anomaly,
+    grad,
+    gradcheck,
+    gradgradcheck,
+    is_grad_enabled,
+    label,
+    live_nodes,
+)
+
+__all__ = [
+    "Function",
+    "FunctionCtx",
+    "backward",
+    "checkpoint",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "is_grad_enabled",
+    "label",
+    "live_nodes",
+    "no_grad",
+    "set_grad_enabled",
+]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class _GradMode:
+    """Recording on or off, as a context manager and as a decorator; may be entered again."""
+
+    def __init__(self, mode: bool) -> None:
+        self._mode = mode
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(is_grad_enabled())
+        _autograd._set_grad_enabled(self._mode)
+
+    def __exit__(self, *args: object) -> None:
+        _autograd._set_grad_enabled(self._before.pop())
+
+    def __call__(self, function: _F) -> _F:
+        mode = self._mode
+        if inspect.isgeneratorfunction(function):
+            return cast(_F, _wrap_generator(function, mode))
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with _GradMode(mode):
+                return function(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+
+def _wrap_generator(function: Any, mode: bool) -> Any:
+    """The mode holds while the generator runs, and not in whoever takes its values."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        generator = function(*args, **kwargs)
+        step, value = generator.send, None
+        while True:
+            try:
+                with _GradMode(mode):
+                    made = step(value)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                value = yield made
+                step = generator.send
+            except GeneratorExit:
+                with _GradMode(mode):
+                    generator.close()
+                raise
+            except BaseException as error:
+                step, value = generator.throw, error
+
+    return wrapped
+
+
+class no_grad(_GradMode):
+    """Nothing is recorded in its scope, in this thread.
+
+    >>> x = bg.tensor(2.0, requires_grad=True)
+    >>> with bg.no_grad():
+    ...     y = x * x
+    >>> y.requires_grad
+    False
+
+    As a decorator, with or without parentheses:
+
+    >>> @bg.no_grad()
+    ... def double(x):
+    ...     return x * 2
+    >>> double(x).requires_grad
+    False
+    """
+
+    @overload
+    def __new__(cls) -> no_grad: ...
+    @overload
+    def __new__(cls, function: _F) -> _F: ...  # type: ignore[misc]
+    def __new__(cls, function: Any = None) -> Any:
+        mode = super().__new__(cls)
+        if function is None:
+            return mode
+        mode.__init__()  # type: ignore[misc]
+        return mode(function)
+
+    def __init__(self) -> None:
+        super().__init__(False)
+
+
+class enable_grad(_GradMode):
+    """Recording is on in its scope, whatever surrounds it.
+
+    >>> x = bg.tensor(2.0, requires_grad=True)
+    >>> with bg.no_grad(), bg.enable_grad():
+    ...     y = x * x
+    >>> y.requires_grad
+    True
+    """
+
+    @overload
+    def __new__(cls) -> enable_grad: ...
+    @overload
+    def __new__(cls, function: _F) -> _F: ...  # type: ignore[misc]
+    def __new__(cls, function: Any = None) -> Any:
+        mode = super().__new__(cls)
+        if function is None:
+            return mode
+        mode.__init__()  # type: ignore[misc]
+        return mode(function)
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+
+class set_grad_enabled(_GradMode):
+    """Switches recording on or off: at once, and back at the end of a `with` block.
+
+    >>> x = bg.tensor(2.0, requires_grad=True)
+    >>> with bg.set_grad_enabled(False):
+    ...     y = x * x
+    >>> y.requires_grad, bg.is_grad_enabled()
+    (False, True)
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(bool(mode))
+        self._outer = is_grad_enabled()
+        _autograd._set_grad_enabled(self._mode)
+
+    def __enter__(self) -> None:
+        # Switched when it was made: what to come back to was before that.
+        self._before.append(self._outer)
+        _autograd._set_grad_enabled(self._mode)
+
+    def __call__(self, function: _F) -> _F:
+        _autograd._set_grad_enabled(self._outer)
+        return super().__call__(function)
+
+
+class Function:
+    """A differentiable function written as a pair: derive, and call `apply`.
+
+    `forward(ctx, *args)` runs without recording and returns a tensor or a tuple of them;
+    `backward(ctx, *gradients)` returns one gradient per argument of forward, None for those that
+    have none. Backward is itself recorded where a second derivative is asked for.
+
+    >>> class Cube(bg.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x * x
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, gradient):
+    ...         (x,) = ctx.saved_tensors
+    ...         return gradient * 3 * x * x
+    >>> x = bg.tensor(2.0, requires_grad=True)
+    >>> Cube.apply(x).backward()
+    >>> x.grad
+    tensor(12.)
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        """Computes the result."""
+        raise NotImplementedError("Function: a subclass must define forward(ctx, *args)")
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        """Turns the gradients of the results into those of the arguments."""
+        raise NotImplementedError("Function: a subclass must define backward(ctx, *gradients)")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Calls forward and records it."""
+        return _autograd._apply(cls, *args)
+
+
+def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """function(*args, **kwargs), keeping none of what it computes on the way.
+
+    Backward computes it again, with the same random numbers; gradients have the bits of the plain
+    call. The function returns a tensor or a tuple of them, and must do the same each time.
+
+    >>> x = bg.tensor(2.0, requires_grad=True)
+    >>> bg.autograd.checkpoint(lambda x: bg.exp(x) * x, x).backward()
+    """
+    places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
+    # The engine keeps the tensors; here they would be kept a second time.
+    others = [None if isinstance(arg, Tensor) else arg for arg in args]
+    single = False
+
+    def run(*tensors: Tensor) -> tuple[Tensor, ...]:
+        nonlocal single
+        filled = list(others)
+        for place, tensor in zip(places, tensors):
+            filled[place] = tensor
+        result = function(*filled, **kwargs)
+        single = isinstance(result, Tensor)
+        return (result,) if single else tuple(result)
+
+    outputs = _autograd._checkpoint(run, [args[i] for i in places])
+    return outputs[0] if single else outputs

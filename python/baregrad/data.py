@@ -1,0 +1,436 @@
+"""Data for training: datasets, the loader, readers of files, and the sets everybody starts with.
+
+    train = bg.data.mnist()
+    for x, y in bg.data.DataLoader(train, batch_size=64, shuffle=True):
+        ...
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from baregrad import _core
+from baregrad._core import DType, Generator, Tensor
+from baregrad._core import data as _engine
+from baregrad._core.data import read_idx, read_image
+from baregrad._progress import ProgressBar
+
+__all__ = [
+    "CsvTable",
+    "DataLoader",
+    "Dataset",
+    "ImageDataset",
+    "Subset",
+    "TensorDataset",
+    "digits",
+    "fashion",
+    "load_dataset",
+    "mnist",
+    "random_split",
+    "read_csv",
+    "read_idx",
+    "read_image",
+]
+
+# ---- Datasets
+
+
+class Dataset:
+    """A numbered collection, to be subclassed with ``__len__`` and ``__getitem__``.
+
+    An item is a tensor, an array or a number, or a tuple of them; a loader stacks the items of a
+    batch, field by field. Anything else that has a length and items, a list for instance, is as
+    good a dataset.
+
+    >>> class Squares(bg.data.Dataset):
+    ...     def __len__(self):
+    ...         return 4
+    ...     def __getitem__(self, i):
+    ...         return float(i), i * i
+    >>> for x, y in bg.data.DataLoader(Squares(), batch_size=2):
+    ...     print(x, y)
+    tensor([0., 1.]) tensor([0, 1])
+    tensor([2., 3.]) tensor([4, 9])
+    """
+
+    def __len__(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__}: a dataset needs __len__")
+
+    def __getitem__(self, index: int) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}: a dataset needs __getitem__")
+
+
+class TensorDataset(Dataset):
+    """Tensors in memory: item i is ``(tensors[0][i], tensors[1][i], ...)``.
+
+    >>> dataset = bg.data.TensorDataset(bg.arange(6).reshape(3, 2), bg.tensor([0, 1, 0]))
+    >>> len(dataset)
+    3
+    >>> dataset[1]
+    (tensor([2, 3]), tensor(1))
+    """
+
+    def __init__(self, *tensors: Tensor) -> None:
+        self.tensors = tensors
+        self._source = _engine.tensor_source(list(tensors))
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple(tensor[index] for tensor in self.tensors)
+
+
+class ImageDataset(Dataset):
+    """Pictures and what they show; made by ``mnist``, ``fashion`` and ``digits``.
+
+    Pixels stay bytes in memory. A picture comes out as float32 ``[1, height, width]`` with
+    ``x = (pixel - mean) / std``, where ``(mean, std)`` is the scaling.
+
+    >>> digits = bg.data.digits(100)
+    >>> image, label = digits[0]
+    >>> image.shape, digits.classes[int(label)] in "0123456789"
+    ((1, 28, 28), True)
+    """
+
+    def __init__(
+        self,
+        images: Tensor,
+        labels: Tensor,
+        *,
+        classes: Sequence[str] = (),
+        scaling: tuple[float, float] | str = (0.0, 255.0),
+        name: str = "",
+        folder: str = "",
+    ) -> None:
+        #: uint8 [N, height, width]
+        self.images = images
+        #: int64 [N]
+        self.labels = labels
+        #: What each label is called.
+        self.classes = tuple(classes)
+        self.name = name
+        #: Where it came from; empty if drawn.
+        self.folder = folder
+        if isinstance(scaling, str):
+            if scaling != "auto":
+                raise ValueError(f"ImageDataset: scaling is {scaling!r}, takes a pair or 'auto'")
+            scaling = _engine.pixel_scaling(images)
+        #: (mean, std) that pixels are brought to 0 and 1 with.
+        self.scaling: tuple[float, float] = scaling
+        self._source = _engine.image_source(images, labels, *scaling)
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        item = self._source.item(index + len(self) if index < 0 else index)
+        return cast(tuple[Tensor, Tensor], item)
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.images.shape[1:]))
+        return f"ImageDataset({self.name or 'images'}, {len(self)} of {shape})"
+
+
+class Subset(Dataset):
+    """Some items of another dataset.
+
+    >>> dataset = bg.data.TensorDataset(bg.tensor([10, 11, 12, 13]))
+    >>> bg.data.Subset(dataset, [3, 0])[0]
+    (tensor(13),)
+    """
+
+    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+        self.dataset = dataset
+        self.indices = list(indices)
+        self._source = _engine.subset_source(_source_of(dataset), self.indices)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[self.indices[index]]
+
+
+def random_split(
+    dataset: Any,
+    lengths: Sequence[int] | Sequence[float],
+    seed: int = 0,
+    *,
+    generator: Generator | None = None,
+) -> list[Subset]:
+    """Parts of the given sizes, or of the given fractions when these add up to 1.
+
+    Who goes where depends on the seed alone, or on where the generator stands.
+
+    >>> train, test = bg.data.random_split(range(10), [0.8, 0.2])
+    >>> len(train), len(test), sorted([*train, *test])
+    (8, 2, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    """
+    if generator is not None:
+        seed = int(_core.randint(0, 2**62, (), generator=generator))
+    counts = _counts(lengths, len(dataset))
+    parts = _engine.random_split(_source_of(dataset), counts, seed)
+    return [Subset(dataset, indices) for indices in parts]
+
+
+def _counts(lengths: Sequence[int] | Sequence[float], total: int) -> list[int]:
+    if all(isinstance(length, int) for length in lengths):
+        return [int(length) for length in lengths]
+    if abs(sum(lengths) - 1) > 1e-6 or min(lengths) < 0:
+        raise ValueError(f"random_split: the fractions {list(lengths)} do not add up to 1")
+    counts = [int(total * fraction) for fraction in lengths]
+    for i in range(total - sum(counts)):
+        counts[i % len(counts)] += 1
+    return counts
+
+
+def _source_of(dataset: Any) -> _engine.Source:
+    """What the engine reads batches from: its own kind where it can, else by an adapter."""
+    own = isinstance(dataset, TensorDataset | ImageDataset | Subset)
+    # A subclass with items of its own is a Python dataset like any other.
+    if own and type(dataset).__getitem__ in _OWN_GETITEM:
+        source: _engine.Source = dataset._source
+        return source
+    if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+        raise TypeError(
+            f"DataLoader: a dataset has __len__ and __getitem__; {type(dataset).__name__} has not"
+        )
+    return _engine.python_source(dataset)
+
+
+_OWN_GETITEM = {kind.__getitem__ for kind in (TensorDataset, ImageDataset, Subset)}
+
+# ---- The loader
+
+
+class DataLoader:
+    """A dataset in batches, in an order that the seed and the epoch decide.
+
+    Delivers the same batches, bit for bit, at any number of workers. These are threads of the
+    engine; a dataset or transform in Python holds the interpreter's lock while it runs.
+
+    ``for x, y in loader`` is one epoch, the next loop the next epoch; a loader runs one loop at a
+    time. ``transform(batch,
+    generator)`` is applied to each batch by whoever makes it, and returns another; its generator
+    depends on the seed, the epoch and the batch alone. ``progress`` shows a bar on stderr when
+    that is a terminal, ``progress="always"`` also elsewhere.
+
+    >>> dataset = bg.data.TensorDataset(bg.arange(5), bg.arange(5) * 10)
+    >>> loader = bg.data.DataLoader(dataset, batch_size=2)
+    >>> for x, y in loader:
+    ...     print(x, y)
+    tensor([0, 1]) tensor([ 0, 10])
+    tensor([2, 3]) tensor([20, 30])
+    tensor([4]) tensor([40])
+    >>> len(loader), len(bg.data.DataLoader(dataset, batch_size=2, drop_last=True))
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        *,
+        seed: int = 0,
+        drop_last: bool = False,
+        num_workers: int = 0,
+        prefetch: int = 0,
+        transform: Callable[[Any, Generator], Any] | None = None,
+        progress: bool | str = False,
+    ) -> None:
+        if progress not in (True, False, "always"):
+            raise ValueError(f"DataLoader: progress is {progress!r}, takes a bool or 'always'")
+        self.dataset = dataset
+        self.batch_size = batch_size
+        self.num_workers = num_workers
+        self.progress = progress
+        self.transform = transform
+        # By a weak reference: the collector does not see what the engine holds, and transforms are
+        # often methods of what holds the loader.
+        this: Callable[[], Any] = weakref.ref(self)
+        self._engine = _engine.Loader(
+            _source_of(dataset),
+            batch_size,
+            shuffle,
+            seed,
+            drop_last,
+            num_workers,
+            prefetch,
+            None if transform is None else lambda *args: this().transform(*args),
+        )
+        # The next loop goes on in the middle of an epoch.
+        self._resumed = False
+        if num_workers > 0:
+            _with_workers.add(self)
+
+    def __len__(self) -> int:
+        """Batches per epoch."""
+        return len(self._engine)
+
+    def __iter__(self) -> Iterator[Any]:
+        """One epoch, from its first batch; right after load_state_dict it goes on from there."""
+        if not self.progress or not (self.progress == "always" or sys.stderr.isatty()):
+            return self._batches()
+        done = self._engine.position if self._resumed else 0
+        return ProgressBar(f"epoch {self.epoch}", len(self), done).follow(self._batches())
+
+    def _batches(self) -> Iterator[Any]:
+        self._resumed = False
+        batch = self._engine.first()
+        while batch is not None:
+            yield batch
+            batch = self._engine.next()
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the loader is in, from 0."""
+        return self._engine.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Goes to the start of an epoch."""
+        self._engine.set_epoch(epoch)
+        self._resumed = False
+
+    def state_dict(self) -> dict[str, Tensor | str]:
+        """Where it stands: a loader that loads this delivers the very next batch first.
+
+        >>> loader = bg.data.DataLoader(bg.data.TensorDataset(bg.arange(4)), shuffle=True)
+        >>> batches = iter(loader)
+        >>> first = next(batches)
+        >>> other = bg.data.DataLoader(bg.data.TensorDataset(bg.arange(4)), shuffle=True)
+        >>> other.load_state_dict(loader.state_dict())
+        >>> [int(x) for (x,) in batches] == [int(x) for (x,) in other]
+        True
+        """
+        state: dict[str, Tensor | str] = self._engine.state()
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Tensor | str]) -> None:
+        """Goes on from there. ``ValueError`` when that was another dataset size or batching."""
+        self._engine.load_state(dict(state_dict))
+        self._resumed = True
+
+
+_with_workers: weakref.WeakSet[DataLoader] = weakref.WeakSet()
+
+
+@atexit.register
+def _rest() -> None:
+    """Leaves no worker in the middle of Python code when the interpreter goes."""
+    for loader in list(_with_workers):
+        loader._engine.rest()
+
+
+# ---- Files
+
+
+class CsvTable(NamedTuple):
+    """What ``read_csv`` returns."""
+
+    #: Names of the values' columns; empty without a header.
+    columns: list[str]
+    #: [rows, columns]
+    values: Tensor
+    #: int64 [rows]; None without a label column.
+    labels: Tensor | None
+    #: Names of the classes when labels are not whole numbers: label i is classes[i].
+    classes: list[str]
+
+
+def read_csv(
+    path: str | os.PathLike[str],
+    *,
+    delimiter: str = ",",
+    quote: str = '"',
+    header: bool | None = None,
+    dtype: DType | str = "float32",
+    missing: float | None = None,
+    label: str | int | None = None,
+) -> CsvTable:
+    """Comma-separated numbers, plain or gzipped.
+
+    ``header`` says whether the first line names the columns; by default it does when it holds a
+    field that is no number. ``missing`` is what an empty field counts as; by default it is an
+    error. ``label`` is the column that holds the label, by name or number.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "iris.csv"
+    >>> _ = path.write_text("length,width,kind\\n5.1,3.5,setosa\\n7.0,3.2,versicolor\\n")
+    >>> table = bg.data.read_csv(path, label="kind")
+    >>> table.values
+    tensor([[5.1000, 3.5000],
+            [7.0000, 3.2000]])
+    >>> table.labels, table.classes
+    (tensor([0, 1]), ['setosa', 'versicolor'])
+    """
+    column = "" if label is None else str(label)
+    return CsvTable(*_engine.read_csv(path, delimiter, quote, header, dtype, missing, column))
+
+
+# ---- Sets
+
+
+def load_dataset(
+    name: str = "best",
+    train: bool = True,
+    *,
+    root: str | os.PathLike[str] | None = None,
+    at_most: int = 0,
+    scaling: tuple[float, float] | str = (0.0, 255.0),
+) -> ImageDataset:
+    """``"mnist"``, ``"fashion"`` or ``"digits"``; ``"best"`` is the first of them that is found.
+
+    Files are looked for in root, ``$BAREGRAD_DATA``, ``./data``, the user's cache, and where
+    systems keep them. ``at_most`` takes only the first so many; 0 takes all. ``scaling="auto"``
+    gives pixels mean 0 and deviation 1.
+
+    >>> bg.data.load_dataset("digits", at_most=50)
+    ImageDataset(digits, 50 of 28x28)
+    """
+    found = _engine.load_dataset(name, train, "" if root is None else root, at_most)
+    return _image_dataset(found, scaling)
+
+
+def mnist(
+    root: str | os.PathLike[str] | None = None,
+    train: bool = True,
+    *,
+    scaling: tuple[float, float] | str = (0.0, 255.0),
+) -> ImageDataset:
+    """Handwritten digits: 60,000 to train with, or 10,000 to test."""
+    return load_dataset("mnist", train, root=root, scaling=scaling)
+
+
+def fashion(
+    root: str | os.PathLike[str] | None = None,
+    train: bool = True,
+    *,
+    scaling: tuple[float, float] | str = (0.0, 255.0),
+) -> ImageDataset:
+    """Fashion-MNIST: pieces of clothing in the format of MNIST."""
+    return load_dataset("fashion", train, root=root, scaling=scaling)
+
+
+def digits(
+    n: int, seed: int = 0, *, scaling: tuple[float, float] | str = (0.0, 255.0)
+) -> ImageDataset:
+    """Digits drawn by the engine, from no file at all; picture i depends on seed and i alone.
+
+    >>> bg.data.digits(3).labels.shape
+    (3,)
+    """
+    return _image_dataset(_engine.digits(n, seed), scaling)
+
+
+def _image_dataset(found: tuple[Any, ...], scaling: tuple[float, float] | str) -> ImageDataset:
+    images, labels, classes, name, folder = found
+    return ImageDataset(
+        images, labels, classes=classes, scaling=scaling, name=name, folder=folder
+    )

@@ -1,0 +1,180 @@
+"""Tensors to and from files: safetensors, npy, npz; checkpoints; logs of a run.
+
+Files are written whole or not at all. Reading one never runs code and opens nothing that it names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from baregrad import _core
+from baregrad._core import Tensor
+from baregrad._core import io as _io
+from baregrad._core.io import (
+    CheckpointFolder,
+    EventWriter,
+    FoundCheckpoint,
+    MetricsWriter,
+    load_checkpoint,
+    load_npy,
+    load_npz,
+    save_checkpoint,
+    save_npy,
+    save_npz,
+)
+
+__all__ = [
+    "CheckpointFolder",
+    "EventWriter",
+    "FoundCheckpoint",
+    "MetricsWriter",
+    "TensorDict",
+    "load",
+    "load_checkpoint",
+    "load_npy",
+    "load_npz",
+    "load_safetensors",
+    "parse_safetensors",
+    "safetensors_bytes",
+    "save",
+    "save_checkpoint",
+    "save_npy",
+    "save_npz",
+    "save_safetensors",
+]
+
+_Path = str | os.PathLike[str]
+
+
+class TensorDict(dict[str, Tensor]):
+    """Tensors of a file by name, in its order, and what else the file says in `metadata`.
+
+    >>> data = bg.io.safetensors_bytes({"x": bg.ones((2,))}, {"epoch": "3"})
+    >>> bg.io.parse_safetensors(data).metadata
+    {'epoch': '3'}
+    """
+
+    metadata: dict[str, str]
+
+    def __init__(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        super().__init__(tensors)
+        self.metadata = dict(metadata)
+
+
+def _tensors(given: Mapping[str, Any], who: str) -> dict[str, Any]:
+    """NumPy's arrays and the like are taken for tensors."""
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"{who}: takes a dict of tensors by name, got an object of type "
+            f"{type(given).__name__}; write one tensor as {{'name': tensor}}"
+        )
+    return {
+        name: value if isinstance(value, (Tensor, str)) else _core.asarray(value)
+        for name, value in given.items()
+    }
+
+
+def save_safetensors(
+    path: _Path, tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Writes tensors by name; the safetensors package reads the file.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     bg.io.save_safetensors(folder + "/x.safetensors", {"x": bg.ones((2,))})
+    ...     os.listdir(folder)
+    ['x.safetensors']
+    """
+    _io._save_safetensors(path, _tensors(tensors, "save_safetensors"), dict(metadata or {}))
+
+
+def load_safetensors(path: _Path) -> TensorDict:
+    """The tensors of a safetensors file, in its order, and its metadata.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     bg.io.save_safetensors(folder + "/x.safetensors", {"x": bg.ones((2,))})
+    ...     bg.io.load_safetensors(folder + "/x.safetensors")
+    {'x': tensor([1., 1.])}
+    """
+    return TensorDict(*_io._load_safetensors(path))
+
+
+def safetensors_bytes(
+    tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None
+) -> bytes:
+    """What save_safetensors would write.
+
+    >>> data = bg.io.safetensors_bytes({"x": bg.ones((2,))})
+    >>> bg.io.parse_safetensors(data)
+    {'x': tensor([1., 1.])}
+    """
+    return _io._safetensors_bytes(_tensors(tensors, "safetensors_bytes"), dict(metadata or {}))
+
+
+def parse_safetensors(data: bytes) -> TensorDict:
+    """The tensors of a safetensors file that lies in memory.
+
+    >>> data = bg.io.safetensors_bytes({"x": bg.ones((2,))})
+    >>> bg.io.parse_safetensors(data)["x"]
+    tensor([1., 1.])
+    """
+    return TensorDict(*_io._parse_safetensors(bytes(data)))
+
+
+_EXTENSIONS = ".safetensors, .npy and .npz"
+
+
+def _extension(path: _Path, who: str) -> str:
+    name = os.fsdecode(path)
+    extension = os.path.splitext(name)[1].lower()
+    if extension not in (".safetensors", ".npy", ".npz"):
+        raise ValueError(
+            f"{who}: the name '{name}' says nothing of the format; its end is one of {_EXTENSIONS}"
+        )
+    return extension
+
+
+def save(obj: Any, path: _Path, *, metadata: Mapping[str, str] | None = None) -> None:
+    """Writes a tensor (.npy) or tensors by name (.safetensors, .npz), as the path's end says.
+
+    A state_dict of a module is a dict of tensors. `metadata` is text by name, for safetensors.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "x.safetensors")
+    >>> bg.save({"x": bg.ones((2,))}, path, metadata={"epoch": "3"})
+    >>> loaded = bg.load(path)
+    >>> loaded["x"], loaded.metadata
+    (tensor([1., 1.]), {'epoch': '3'})
+    """
+    extension = _extension(path, "save")
+    if extension == ".safetensors":
+        save_safetensors(path, obj, metadata)
+        return
+    if metadata:
+        raise ValueError(f"save: {extension} files have no room for metadata; use .safetensors")
+    if extension == ".npz":
+        save_npz(path, _tensors(obj, "save"))
+        return
+    if isinstance(obj, Mapping):
+        raise TypeError("save: a .npy file holds one tensor; use .npz or .safetensors for a dict")
+    save_npy(path, obj if isinstance(obj, Tensor) else _core.asarray(obj))
+
+
+def load(path: _Path) -> Any:
+    """The tensor in a .npy file; the tensors by name in a .safetensors or .npz file.
+
+    Never runs code from the file. See `save`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     bg.save(bg.ones((2,)), folder + "/x.npy")
+    ...     bg.load(folder + "/x.npy")
+    tensor([1., 1.])
+    """
+    extension = _extension(path, "load")
+    if extension == ".safetensors":
+        return load_safetensors(path)
+    return load_npy(path) if extension == ".npy" else load_npz(path)

@@ -1,0 +1,218 @@
+"""What all optimizers share: groups of parameters, steps, what is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from typing import Any, ClassVar, TypeAlias
+
+from baregrad._core import Tensor
+from baregrad.autograd import enable_grad
+
+Params: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
+
+
+class ParamGroup(MutableMapping[str, Any]):
+    """Parameters that are updated with the same numbers: a dict whose values the optimizer uses.
+
+    >>> w = bg.zeros(2, requires_grad=True)
+    >>> group = bg.optim.Adam([w], lr=0.1).param_groups[0]
+    >>> group["lr"], group["betas"]
+    (0.1, (0.9, 0.999))
+    >>> group["lr"] = 0.01
+    >>> group["params"]
+    [tensor([0., 0.], requires_grad=True)]
+    """
+
+    def __init__(self, optimizer: Optimizer, index: int, names: list[str] | None) -> None:
+        self._optimizer = optimizer
+        self._index = index
+        self._names = names
+
+    def __getitem__(self, name: str) -> Any:
+        engine = self._optimizer._engine
+        if name == "params":
+            return engine.params(self._index)
+        if name == "param_names" and self._names is not None:
+            return list(self._names)
+        default = self._optimizer.defaults[name]
+        if name == "betas":
+            return engine.get(self._index, "beta1"), engine.get(self._index, "beta2")
+        value = engine.get(self._index, name)
+        return bool(value) if isinstance(default, bool) else value
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name not in self._optimizer.defaults:
+            raise KeyError(
+                f"{type(self._optimizer).__name__}: '{name}' cannot be set; options are "
+                + ", ".join(self._optimizer.defaults)
+            )
+        for part, number in _flat({name: value}).items():
+            self._optimizer._engine.set(self._index, part, float(number))
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError(f"ParamGroup: '{name}' cannot be deleted, the optimizer uses it")
+
+    def __iter__(self) -> Iterator[str]:
+        yield "params"
+        if self._names is not None:
+            yield "param_names"
+        yield from self._optimizer.defaults
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+class Optimizer:
+    """The base of all optimizers.
+
+    ``params`` are tensors, or pairs ``(name, tensor)``, or dicts: groups with options of their own.
+
+    >>> w, b = bg.zeros((2, 2), requires_grad=True), bg.zeros(2, requires_grad=True)
+    >>> bg.optim.AdamW([{"params": w}, {"params": b, "weight_decay": 0.0}], lr=0.01)
+    AdamW (
+    Parameter Group 0
+        betas: (0.9, 0.999)
+        eps: 1e-08
+        lr: 0.01
+        maximize: False
+        weight_decay: 0.01
+    <BLANKLINE>
+    Parameter Group 1
+        betas: (0.9, 0.999)
+        eps: 1e-08
+        lr: 0.01
+        maximize: False
+        weight_decay: 0.0
+    )
+    """
+
+    #: The engine's.
+    _kind: ClassVar[Callable[..., Any]]
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        if not hasattr(self, "_kind"):
+            raise TypeError("Optimizer: take one of its subclasses, such as AdamW")
+        #: What a group has that says nothing else.
+        self.defaults = defaults
+        self._engine: Any = None
+        self._groups: list[ParamGroup] = []
+        #: By group, from the first schedule on: the learning rate that schedules start from.
+        self._initial_lrs: list[float] = []
+        for group in _groups_in(params, type(self).__name__):
+            self.add_param_group(group)
+
+    @property
+    def param_groups(self) -> list[ParamGroup]:
+        """The groups; ``param_groups[0]["lr"] = 0.1`` counts from the next step on."""
+        return list(self._groups)
+
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """Takes more parameters: ``{"params": tensors, "lr": 0.1}``.
+
+        >>> w, b = bg.zeros(2, requires_grad=True), bg.zeros(2, requires_grad=True)
+        >>> optimizer = bg.optim.SGD([w], lr=0.1)
+        >>> optimizer.add_param_group({"params": [b], "lr": 0.2})
+        >>> [group["lr"] for group in optimizer.param_groups]
+        [0.1, 0.2]
+        """
+        who = type(self).__name__
+        options = dict(param_group)
+        if "params" not in options:
+            raise ValueError(f"{who}: a group needs 'params', this one has {sorted(options)}")
+        tensors, names = _tensors_in(options.pop("params"), who)
+        if unknown := sorted(options.keys() - self.defaults.keys()):
+            raise ValueError(
+                f"{who}: no option {', '.join(map(repr, unknown))}; options are "
+                + ", ".join(self.defaults)
+            )
+        values = _flat({**self.defaults, **options})
+        if self._engine is None:
+            self._engine = type(self)._kind(tensors, **values)
+        else:
+            self._engine.add_group(tensors, **values)
+        self._groups.append(ParamGroup(self, len(self._groups), names))
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates every parameter that has a gradient.
+
+        ``closure`` computes the loss again, with its gradients; what it returns is returned.
+
+        >>> w = bg.tensor([1.0, 2.0], requires_grad=True)
+        >>> optimizer = bg.optim.SGD([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w
+        tensor([0.8000, 1.6000], requires_grad=True)
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        self._engine.step()
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradients, or fills them with zeros where they lie."""
+        self._engine.zero_grad(set_to_none)
+
+    def state_dict(self) -> dict[str, Tensor | str]:
+        """All that the optimizer needs to go on: a flat dict, a part for bg.io.save_checkpoint.
+
+        Tensors are named by the number of their parameter, through all groups: ``"3.exp_avg"``.
+        The rest is text that reads back to the same bits: ``"3.step"``, ``"group.0.lr"``. The
+        tensors are the optimizer's own: the next step writes into them.
+
+        >>> optimizer = bg.optim.SGD([bg.zeros(2, requires_grad=True)], lr=0.1)
+        >>> optimizer.state_dict()["group.0.lr"]
+        '0.1'
+        """
+        state: dict[str, Tensor | str] = self._engine.state()
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Tensor | str]) -> None:
+        """Goes on from there, bit for bit. One ``ValueError`` lists all that does not fit."""
+        self._engine.load_state(dict(state_dict))
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self._groups):
+            lines += [""] * (i > 0) + [f"Parameter Group {i}"]
+            lines += [f"    {name}: {group[name]}" for name in sorted(self.defaults)]
+        return "\n".join([*lines, ")"])
+
+
+def _groups_in(params: Params, who: str) -> list[Mapping[str, Any]]:
+    if isinstance(params, Tensor | Mapping):
+        raise TypeError(
+            f"{who}: params are an iterable of tensors or of dicts, not a {type(params).__name__};"
+            " put it into a list"
+        )
+    items = list(params)
+    if items and isinstance(items[0], Mapping):
+        return items  # type: ignore[return-value]
+    return [{"params": items}]
+
+
+def _tensors_in(params: Any, who: str) -> tuple[list[Tensor], list[str] | None]:
+    """The tensors of a group, and their names where they were given with them."""
+    items = [params] if isinstance(params, Tensor) else list(params)
+    named = bool(items) and isinstance(items[0], tuple)
+    names, tensors = zip(*items, strict=True) if named else (None, items)
+    for i, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{who}: parameter {i} is a {type(tensor).__name__}, not a tensor")
+    return list(tensors), list(names) if names is not None else None
+
+
+def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as the engine names them: betas are two numbers there."""
+    flat = dict(options)
+    if "betas" in flat:
+        try:
+            flat["beta1"], flat["beta2"] = flat.pop("betas")
+        except (TypeError, ValueError):
+            raise ValueError(f"betas: takes two numbers, not {options['betas']!r}") from None
+    return flat

@@ -1,0 +1,57 @@
+// Calls into the engine: without the interpreter's lock where they are long.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include <nanobind/nanobind.h>
+
+#include "baregrad/ops.h"
+
+namespace baregrad::python {
+
+/// Elements beyond which an op takes microseconds: giving the lock away and taking it back costs
+/// some 50 ns, which is then nothing.
+inline constexpr std::int64_t kLongWork = 4096;
+
+/// Without the lock for the length of a scope. Use it instead of nanobind's: a thread that comes
+/// back when the interpreter is going away waits for the end of the process. Python up to 3.13
+/// would end the thread in the middle of C++, which ends the process with an abort.
+class LockReleased {
+ public:
+  LockReleased() noexcept : state_(PyEval_SaveThread()) {}
+  ~LockReleased() { come_back(state_); }
+  LockReleased(const LockReleased&) = delete;
+  LockReleased& operator=(const LockReleased&) = delete;
+
+ private:
+  static void come_back(PyThreadState* state) noexcept;
+
+  PyThreadState* state_;
+};
+
+/// f(), without the lock where `work`, in elements, is long. f must not touch Python objects.
+template <class F>
+decltype(auto) unlocked_if(bool is_long, F&& f) {
+  if (!is_long) return std::forward<F>(f)();
+  const LockReleased release;
+  return std::forward<F>(f)();
+}
+template <class F>
+decltype(auto) unlocked(std::int64_t work, F&& f) {
+  return unlocked_if(work > kLongWork, std::forward<F>(f));
+}
+
+/// Elements of what goes into an elementwise op; broadcasting may give more, hence the sum.
+inline std::int64_t work_of(const Operand& x) noexcept {
+  return x.tensor() != nullptr && x.tensor()->defined() ? x.tensor()->numel() : 1;
+}
+/// [n, 1] with [1, m] walks n m elements.
+inline std::int64_t work_of(const Operand& x, const Operand& y) noexcept {
+  const std::int64_t a = work_of(x);
+  const std::int64_t b = work_of(y);
+  if (a > kLongWork || b > kLongWork) return kLongWork + 1;
+  return a > 1 && b > 1 ? a * b : a + b;
+}
+
+}  // namespace baregrad::python

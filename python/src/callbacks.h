@@ -1,0 +1,31 @@
+// Python functions that the engine calls, and the lists of tensors that go in and out of them.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "casters.h"
+#include "python_owner.h"
+
+namespace baregrad::python {
+
+/// A new Python tensor, None where there is none.
+inline nb::object tensor_or_none(Tensor tensor) {
+  if (!tensor.defined()) return nb::none();
+  return nb::steal(wrap(std::move(tensor)));
+}
+
+/// The tensor inside `object`, undefined for None. Throws TypeError; `who` opens the message.
+Tensor tensor_or_undefined(nb::handle object, const char* who);
+/// A tensor, or a tuple or list of them, in which None stands for an undefined one.
+std::vector<Tensor> tensors_from(nb::handle object, const char* who);
+/// None where a tensor is undefined.
+nb::tuple optional_tuple(const std::vector<Tensor>& tensors);
+
+/// callable(*tensors), which gives a tensor or several. Takes the interpreter's lock, whichever
+/// thread calls; what it raises goes through the engine unchanged.
+std::function<std::vector<Tensor>(const std::vector<Tensor>&)> python_function(nb::object callable,
+                                                                               const char* who);
+
+}  // namespace baregrad::python

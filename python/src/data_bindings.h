@@ -1,0 +1,10 @@
+// Parts of baregrad.data that are bound in files of their own.
+#pragma once
+
+#include "bindings.h"
+
+namespace baregrad::python {
+
+void bind_data_files(nb::module_& data);
+
+}  // namespace baregrad::python

@@ -1,0 +1,9 @@
+// For functions that Python calls without nanobind in between.
+#pragma once
+
+namespace baregrad::python {
+
+/// Inside a catch block: makes the exception that is being handled Python's current error.
+void set_python_error() noexcept;
+
+}  // namespace baregrad::python

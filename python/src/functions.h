@@ -1,0 +1,56 @@
+// Shared by the files that bind functions: documentation with an example, tuples of tensors.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "baregrad/tensor.h"
+#include "bindings.h"
+#include "call.h"
+#include "casters.h"
+
+namespace baregrad::python {
+
+/// The summary, and the example of this function in examples.def.
+std::string documented(const char* name, const char* summary);
+
+/// "def name(parameters) -> result", in which Axes, Shape, Tensors and Operand stand for what
+/// Python passes.
+std::string signature(const char* name, std::string_view parameters,
+                      std::string_view result = "Tensor");
+
+using TensorTuple = nb::typed<nb::tuple, Tensor, nb::ellipsis>;
+TensorTuple tuple_of(std::vector<Tensor> tensors);
+
+/// The tensors of a call with any number of them; TypeError for anything else.
+std::vector<Tensor> tensors_in(const nb::args& args, const char* who);
+
+/// A type of baregrad/results.py, for the life of the process, and in the module under its name.
+nb::handle result_type_of(nb::module_& m, const char* name);
+
+/// The pair of values and indices that PyTorch's max, sort and topk give.
+class ValuePair : public nb::tuple {
+  NB_OBJECT(ValuePair, nb::tuple, "baregrad.results.ValuesAndIndices", PyTuple_Check)
+};
+ValuePair value_pair(Tensor values, Tensor indices);
+
+/// m.other = m.name, for functions that have two names.
+struct Alias {
+  const char* other;
+  const char* name;
+};
+void define_aliases(nb::module_& m, std::initializer_list<Alias> aliases);
+
+/// How PyTorch and the array API call the same two arguments.
+struct Spelling {
+  const char* axis;
+  const char* keep;
+};
+inline constexpr Spelling kTorch{"dim", "keepdim"};
+inline constexpr Spelling kArrayApi{"axis", "keepdims"};
+
+}  // namespace baregrad::python

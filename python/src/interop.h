@@ -1,0 +1,53 @@
+// Memory shared with other libraries, in both directions, and values read from Python objects.
+#pragma once
+
+#include <optional>
+
+#include <nanobind/nanobind.h>
+
+#include "baregrad/ops.h"
+#include "bindings.h"
+
+namespace baregrad::python {
+
+/// What a caller wants of an object that becomes a tensor. `who` opens error messages.
+struct Asked {
+  const char* who = "asarray";
+  DTypeOption dtype = {};
+  /// Unset: copy only where sharing is impossible. False: refuse instead.
+  std::optional<bool> copy = {};
+};
+
+/// A tensor of anything: a tensor (itself, with its history), memory of other libraries (shared
+/// where its strides allow and it may be written), numbers, and nested sequences of all of these.
+Tensor tensor_from(nb::handle object, const Asked& asked = {});
+
+/// A NumPy array on the same memory. Throws GradError for a tensor that requires a gradient.
+nb::object to_numpy(const Tensor& x);
+
+/// "cpu" or None; anything else is a ValueError where the argument is converted.
+struct Device {};
+
+// Slots of the type baregrad.Tensor: the buffer protocol.
+int tensor_getbuffer(PyObject* self, Py_buffer* view, int flags) noexcept;
+void tensor_releasebuffer(PyObject* self, Py_buffer* view) noexcept;
+
+}  // namespace baregrad::python
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<baregrad::python::Device> {
+  NB_TYPE_CASTER(baregrad::python::Device, const_name("str"))
+  bool from_python(handle source, uint32_t, cleanup_list*) {
+    if (source.is_none()) return true;
+    if (PyUnicode_Check(source.ptr()) != 0 &&
+        PyUnicode_CompareWithASCIIString(source.ptr(), "cpu") == 0) {
+      return true;
+    }
+    PyErr_Format(PyExc_ValueError, "device: the only device is \"cpu\", got %R", source.ptr());
+    throw python_error();
+  }
+};
+
+}  // namespace nanobind::detail

@@ -1,0 +1,50 @@
+// baregrad._core: everything the package is made of.
+#include "bindings.h"
+#include "casters.h"
+
+namespace {
+
+namespace nb = nanobind;
+
+/// What `from baregrad._core import *` gives: all public names but the submodules. Those are for
+/// the package's own modules of the same names, which an attribute would hide.
+nb::list public_names(const nb::module_& m) {
+  nb::list names;
+  for (const auto [key, value] : nb::borrow<nb::dict>(PyModule_GetDict(m.ptr()))) {
+    const bool hidden = nb::borrow<nb::str>(key).c_str()[0] == '_';
+    if (!hidden && !PyModule_Check(value.ptr())) names.append(key);
+  }
+  return names;
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  using namespace baregrad::python;
+  // dtype objects live as long as the process, on purpose.
+  nb::set_leak_warnings(false);
+  m.doc() = "The engine. Import baregrad instead.";
+  bind_errors();
+  bind_dtypes(m);
+  bind_tensor(m);
+  bind_interop();
+  bind_random(m);
+  bind_creation(m);
+  bind_repr(m);
+  bind_elementwise(m);
+  bind_nn(m);
+  bind_optim(m);
+  bind_data(m);
+  bind_autograd(m);
+  bind_graph(m);
+  bind_profile(m);
+  bind_io(m);
+  bind_runtime(m);
+  bind_search(m);
+  bind_reductions(m);
+  bind_movement(m);
+  bind_products(m);
+  bind_dtype_functions(m);
+  bind_linalg(m);
+  m.attr("__all__") = public_names(m);
+}

@@ -1,0 +1,274 @@
+// Parameters, buffers and children as attributes: what `self.weight = ...` does.
+#include <new>
+#include <unordered_set>
+
+#include "baregrad/error.h"
+#include "bindings.h"
+#include "errors.h"
+#include "nn_module.h"
+
+namespace baregrad::python {
+namespace {
+
+PyTypeObject* g_parameter_type = nullptr;
+
+struct Found {
+  const nn::Slot* slot = nullptr;
+  bool parameter = false;
+};
+
+Found find_slot(const nn::Module& module, std::string_view name) noexcept {
+  for (const nn::Slot& slot : module.own_parameters()) {
+    if (slot.name == name) return {&slot, true};
+  }
+  for (const nn::Slot& slot : module.own_buffers()) {
+    if (slot.name == name) return {&slot, false};
+  }
+  return {};
+}
+
+bool has_child(const nn::Module& module, std::string_view name) noexcept {
+  for (const auto& [child, unused] : module.children()) {
+    if (child == name) return true;
+  }
+  return false;
+}
+
+std::string type_of(nb::handle object) { return nb::type_name(object.type()).c_str(); }
+
+[[noreturn]] void throw_wrong_value(nb::handle self, const char* name, nb::handle value,
+                                    const char* what, const char* wanted) {
+  throw nb::type_error((std::string(Py_TYPE(self.ptr())->tp_name) + ": cannot assign '" +
+                        type_of(value) + "' as " + what + " '" + name + "' (" + wanted +
+                        " or None is needed)")
+                           .c_str());
+}
+
+nb::object wrap_parameter(const Tensor& tensor) {
+  nb::object object = nb::inst_alloc(nb::handle(reinterpret_cast<PyObject*>(g_parameter_type)));
+  if (!object.is_valid()) throw nb::python_error();
+  new (nb::inst_ptr<Parameter>(object)) Parameter{tensor};
+  nb::inst_mark_ready(object);
+  return object;
+}
+
+void set_item(const nb::dict& dict, const char* name, nb::handle value) {
+  if (PyDict_SetItemString(dict.ptr(), name, value.ptr()) != 0) throw nb::python_error();
+}
+
+/// The name may stand for something else so far.
+void make_room(nb::handle self, nn::Module& module, const char* name) {
+  module.remove(name);
+  const nb::dict attributes = attributes_of(self);
+  if (PyDict_GetItemString(attributes.ptr(), name) != nullptr) {
+    PyDict_DelItemString(attributes.ptr(), name);
+  }
+}
+
+void put_parameter(nb::handle self, const char* name, nb::handle value) {
+  nn::Module& module = module_in(self);
+  const Found found = find_slot(module, name);
+  if (found.slot != nullptr && found.parameter) return assign_slot(self, name, value);
+  make_room(self, module, name);
+  const Tensor* tensor = tensor_in(value.ptr());
+  module.add_parameter(name, tensor != nullptr ? *tensor : Tensor());
+  set_item(attributes_of(self), name, value);
+}
+
+/// A name that the type itself answers for, with a setter: such a name is set by it.
+bool has_setter(PyObject* self, PyObject* name) noexcept {
+  PyObject* on_type = _PyType_Lookup(Py_TYPE(self), name);
+  return on_type != nullptr && Py_TYPE(on_type)->tp_descr_set != nullptr;
+}
+
+int remove_attribute(PyObject* self, PyObject* name, const char* text) {
+  nn::Module* module = maybe_module(self);
+  if (module != nullptr && !has_setter(self, name)) module->remove(text);
+  return PyObject_GenericSetAttr(self, name, nullptr);
+}
+
+int assign_attribute(PyObject* self, PyObject* name, const char* text, PyObject* value) {
+  const bool parameter = is_parameter(value);
+  const bool child = PyObject_TypeCheck(value, g_module_type) != 0;
+  nn::Module* module = maybe_module(self);
+  if (module == nullptr) {
+    if (parameter || child) {
+      PyErr_Format(PyExc_AttributeError,
+                   "%s: cannot assign '%s' before super().__init__() was called in __init__",
+                   Py_TYPE(self)->tp_name, text);
+      return -1;
+    }
+    return PyObject_GenericSetAttr(self, name, value);
+  }
+  if (has_setter(self, name)) return PyObject_GenericSetAttr(self, name, value);
+  if (parameter) {
+    put_parameter(self, text, value);
+    return 0;
+  }
+  if (child) {
+    put_child(self, text, value);
+    return 0;
+  }
+  if (find_slot(*module, text).slot != nullptr) {
+    assign_slot(self, text, value);
+    return 0;
+  }
+  if (has_child(*module, text)) {
+    if (value != Py_None) throw_wrong_value(self, text, value, "child", "a Module");
+    module->remove(text);
+  }
+  // An object's own forward is called from C++, too.
+  if (std::string_view(text) == "forward") call_through_python(*module);
+  return PyObject_GenericSetAttr(self, name, value);
+}
+
+void collect_below(nb::handle self, const std::string& prefix,
+                   std::unordered_set<const nn::Module*>& seen, std::vector<NamedObject>& out) {
+  const nn::Module& module = module_in(self);
+  if (!seen.insert(&module).second) return;
+  out.push_back({prefix, nb::borrow(self)});
+  // A copy: making Python objects may run code that changes the list.
+  const auto children = module.children();
+  for (const auto& [name, child] : children) {
+    collect_below(module_object(child), prefix.empty() ? name : prefix + "." + name, seen, out);
+  }
+}
+
+constexpr const char* kParameterDoc =
+    R"(A tensor that a module lists among its parameters.
+
+Assigned as an attribute of a Module, it is registered. It shares its elements with `data`.
+
+>>> bg.nn.Parameter(bg.ones(2))
+Parameter containing:
+tensor([1., 1.], requires_grad=True)
+)";
+
+void init_parameter(Parameter* place, const Tensor& data, bool requires_grad) {
+  const Tensor own = data.detach();
+  if (requires_grad) own.requires_grad_();
+  new (place) Parameter{own};
+}
+
+}  // namespace
+
+nn::Module* maybe_module(nb::handle object) noexcept {
+  if (!PyObject_TypeCheck(object.ptr(), g_module_type) || !nb::inst_ready(object)) return nullptr;
+  return nb::inst_ptr<nn::Module>(object);
+}
+
+nn::Module& module_in(nb::handle self) {
+  if (nn::Module* module = maybe_module(self)) return *module;
+  throw nb::type_error((std::string(Py_TYPE(self.ptr())->tp_name) +
+                        ": super().__init__() was not called in __init__")
+                           .c_str());
+}
+
+bool is_parameter(nb::handle object) noexcept {
+  return PyObject_TypeCheck(object.ptr(), g_parameter_type) != 0;
+}
+
+nb::dict attributes_of(nb::handle self) {
+  nb::object dict = nb::steal(PyObject_GenericGetDict(self.ptr(), nullptr));
+  if (!dict.is_valid()) throw nb::python_error();
+  return nb::borrow<nb::dict>(dict);
+}
+
+nb::object slot_object(nb::handle self, const nn::Slot& slot, bool parameter) {
+  if (!slot.tensor->defined()) return nb::none();
+  const nb::dict attributes = attributes_of(self);
+  PyObject* known = PyDict_GetItemString(attributes.ptr(), slot.name.c_str());
+  const Tensor* tensor = known != nullptr ? tensor_in(known) : nullptr;
+  if (tensor != nullptr && tensor->is_same(*slot.tensor)) return nb::borrow(known);
+  nb::object made =
+      parameter ? wrap_parameter(*slot.tensor) : nb::steal(wrap(Tensor(*slot.tensor)));
+  set_item(attributes, slot.name.c_str(), made);
+  return made;
+}
+
+nb::object slot_object(nb::handle self, const char* name) {
+  const Found found = find_slot(module_in(self), name);
+  if (found.slot == nullptr) throw nb::attribute_error(name);
+  return slot_object(self, *found.slot, found.parameter);
+}
+
+void assign_slot(nb::handle self, const char* name, nb::handle value) {
+  const Found found = find_slot(module_in(self), name);
+  if (found.slot == nullptr) throw nb::attribute_error(name);
+  const Tensor* tensor = tensor_in(value.ptr());
+  if (!value.is_none()) {
+    if (found.parameter && !is_parameter(value)) {
+      throw_wrong_value(self, name, value, "parameter", "an nn.Parameter");
+    }
+    if (tensor == nullptr) throw_wrong_value(self, name, value, "buffer", "a Tensor");
+  }
+  *found.slot->tensor = tensor != nullptr ? *tensor : Tensor();
+  set_item(attributes_of(self), name, value);
+}
+
+int set_attribute(PyObject* self, PyObject* name, PyObject* value) noexcept {
+  const char* text = PyUnicode_AsUTF8(name);
+  if (text == nullptr) return -1;
+  try {
+    return value == nullptr ? remove_attribute(self, name, text)
+                            : assign_attribute(self, name, text, value);
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+
+void put_child(nb::handle self, const std::string& name, nb::handle child) {
+  nn::Module& module = module_in(self);
+  module_in(child);
+  if (find_slot(module, name).slot != nullptr) make_room(self, module, name.c_str());
+  module.add_module(name, nb::cast<nn::ModulePtr>(child));
+  set_item(attributes_of(self), name.c_str(), child);
+}
+
+nb::object module_object(const nn::ModulePtr& module) {
+  nb::object object = nb::cast(module);
+  const nb::dict attributes = attributes_of(object);
+  // The children of a layer made in C++ live as long as it, and so do their hooks.
+  for (const auto& [name, child] : module->children()) {
+    if (PyDict_GetItemString(attributes.ptr(), name.c_str()) == nullptr) {
+      set_item(attributes, name.c_str(), module_object(child));
+    }
+  }
+  return object;
+}
+
+void refresh_slots(nb::handle self) {
+  for (const NamedObject& at : objects_below(self)) {
+    const nb::dict attributes = attributes_of(at.module);
+    const auto refresh = [&](const std::vector<nn::Slot>& slots) {
+      for (const nn::Slot& slot : slots) {
+        PyObject* known = PyDict_GetItemString(attributes.ptr(), slot.name.c_str());
+        if (known == nullptr || tensor_in(known) == nullptr || !slot.tensor->defined()) continue;
+        *nb::inst_ptr<Tensor>(known) = *slot.tensor;
+      }
+    };
+    const nn::Module& module = module_in(at.module);
+    refresh(module.own_parameters());
+    refresh(module.own_buffers());
+  }
+}
+
+std::vector<NamedObject> objects_below(nb::handle self) {
+  std::vector<NamedObject> out;
+  std::unordered_set<const nn::Module*> seen;
+  collect_below(self, "", seen, out);
+  return out;
+}
+
+void bind_nn_parameter(nb::module_& nn) {
+  nb::class_<Parameter, Tensor> parameter(nn, "Parameter", nb::dynamic_attr(), kParameterDoc);
+  g_parameter_type = reinterpret_cast<PyTypeObject*>(parameter.ptr());
+  parameter.def("__init__", &init_parameter, nb::arg("data"), nb::arg("requires_grad") = true)
+      .def("__repr__", [](const Parameter& self) {
+        const nb::object plain = nb::steal(wrap(Tensor(static_cast<const Tensor&>(self))));
+        return std::string("Parameter containing:\n") + nb::repr(plain).c_str();
+      });
+}
+
+}  // namespace baregrad::python

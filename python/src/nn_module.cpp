@@ -1,0 +1,485 @@
+// baregrad.nn.Module: the class, for Python's subclasses and all layers.
+#include "nn_module.h"
+
+#include <unordered_map>
+
+#include <nanobind/stl/pair.h>
+
+#include "bindings.h"
+#include "nn_bindings.h"
+
+namespace baregrad::python {
+
+PyTypeObject* g_module_type = nullptr;
+
+namespace {
+
+/// The C++ side of a class that is written in Python.
+class PythonModule final : public nn::Module {
+ public:
+  Tensor forward(const Tensor& x) override {
+    const nb::gil_scoped_acquire lock;
+    return nb::cast<Tensor>(self().attr("forward")(x));
+  }
+  std::string type_name() const override {
+    const nb::gil_scoped_acquire lock;
+    const nb::object object = nb::find(static_cast<const nn::Module&>(*this));
+    if (!object.is_valid()) return "Module";
+    return nb::cast<std::string>(object.type().attr("__name__"));
+  }
+  std::string extra_repr() const override {
+    const nb::gil_scoped_acquire lock;
+    return nb::cast<std::string>(self().attr("extra_repr")());
+  }
+
+ private:
+  nb::object self() const { return nb::find(static_cast<const nn::Module&>(*this)); }
+};
+
+int traverse(PyObject* self, visitproc visit, void* arg) noexcept {
+  Py_VISIT(Py_TYPE(self));
+  if (PyObject** dict = _PyObject_GetDictPtr(self)) Py_VISIT(*dict);
+  if (!nb::inst_ready(self)) return 0;
+  for (const auto& [name, child] : nb::inst_ptr<nn::Module>(self)->children()) {
+    const auto* owner = std::get_deleter<nb::detail::py_deleter>(child);
+    if (owner != nullptr && child.use_count() == 1) Py_VISIT(owner->o);
+  }
+  return 0;
+}
+
+/// A child is never above itself, so that every cycle goes through some __dict__.
+int clear(PyObject* self) noexcept {
+  if (PyObject** dict = _PyObject_GetDictPtr(self)) Py_CLEAR(*dict);
+  return 0;
+}
+
+// ---- Lists --------------------------------------------------------------------------------------
+
+nb::object iterator_of(const nb::list& list) { return nb::steal(PyObject_GetIter(list.ptr())); }
+
+/// (dotted name, object) of all parameters or buffers; what is in two places comes once.
+nb::list named_slots(nb::handle self, const std::string& prefix, bool recurse, bool parameters) {
+  const nn::Module& module = module_in(self);
+  std::unordered_map<std::string, nb::object> owners;
+  for (NamedObject& at : objects_below(self)) owners.emplace(at.name, std::move(at.module));
+  nb::list out;
+  for (const NamedTensor& entry : parameters ? module.named_parameters() : module.named_buffers()) {
+    const std::size_t dot = entry.name.rfind('.');
+    if (!recurse && dot != std::string::npos) continue;
+    const std::string owner = dot == std::string::npos ? "" : entry.name.substr(0, dot);
+    const std::string leaf = dot == std::string::npos ? entry.name : entry.name.substr(dot + 1);
+    out.append(nb::make_tuple(prefix.empty() ? entry.name : prefix + "." + entry.name,
+                              slot_object(owners.at(owner), leaf.c_str())));
+  }
+  return out;
+}
+
+nb::object values_of(const nb::list& pairs) {
+  nb::list out;
+  for (nb::handle pair : pairs) out.append(nb::borrow(pair[1]));
+  return iterator_of(out);
+}
+
+nb::list named_modules(nb::handle self, const std::string& prefix) {
+  nb::list out;
+  for (const NamedObject& at : objects_below(self)) {
+    const bool joined = !prefix.empty() && !at.name.empty();
+    out.append(nb::make_tuple(joined ? prefix + "." + at.name : prefix + at.name, at.module));
+  }
+  return out;
+}
+
+nb::list named_children(nb::handle self) {
+  nb::list out;
+  const auto children = module_in(self).children();
+  for (const auto& [name, child] : children) out.append(nb::make_tuple(name, module_object(child)));
+  return out;
+}
+
+// ---- State --------------------------------------------------------------------------------------
+
+nb::dict state_dict(const nn::Module& module) {
+  nb::dict state;
+  for (const NamedTensor& entry : module.state_dict()) {
+    state[entry.name.c_str()] = nb::steal(wrap(Tensor(entry.tensor)));
+  }
+  return state;
+}
+
+nb::object load_state_dict(nn::Module& module, nb::handle state, bool strict) {
+  NamedTensors tensors;
+  for (nb::handle item : state.attr("items")()) {
+    const std::string name = nb::cast<std::string>(nb::handle(item[0]));
+    const Tensor* tensor = tensor_in(nb::object(item[1]).ptr());
+    if (tensor == nullptr) {
+      throw nb::type_error(("load_state_dict: \"" + name + "\" is no Tensor").c_str());
+    }
+    tensors.push_back({name, *tensor});
+  }
+  const nn::LoadResult result =
+      unlocked_if(true, [&] { return module.load_state_dict(tensors, strict); });
+  return nb::module_::import_("baregrad.nn._support")
+      .attr("LoadResult")(result.missing, result.unexpected);
+}
+
+// ---- What is done to all of them ----------------------------------------------------------------
+
+/// Child by child, so that one whose class has a train of its own is asked.
+nb::object train(nb::handle self, bool mode) {
+  module_in(self).set_training(mode);
+  for (nb::handle pair : named_children(self)) nb::handle(pair[1]).attr("train")(mode);
+  return nb::borrow(self);
+}
+
+void apply_below(nb::handle self, nb::handle fn) {
+  for (nb::handle pair : named_children(self)) apply_below(nb::object(pair[1]), fn);
+  fn(self);
+}
+
+nb::object to_dtype(nb::handle self, DType dtype) {
+  nn::Module& module = module_in(self);
+  unlocked_if(true, [&] { module.to(dtype); });
+  refresh_slots(self);
+  return nb::borrow(self);
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    out += c;
+    if (c == '\n') out += "  ";
+  }
+  return out;
+}
+
+std::string repr(nb::handle self) {
+  const std::string name = nb::cast<std::string>(self.type().attr("__name__"));
+  const std::string extra = nb::cast<std::string>(self.attr("extra_repr")());
+  const nb::list children = named_children(self);
+  if (nb::len(children) == 0 && extra.find('\n') == std::string::npos) {
+    return name + "(" + extra + ")";
+  }
+  std::string text = name + "(\n";
+  if (!extra.empty()) text += "  " + indented(extra) + "\n";
+  for (nb::handle pair : children) {
+    text += "  (" + nb::cast<std::string>(nb::handle(pair[0])) +
+            "): " + indented(nb::cast<std::string>(nb::repr(nb::handle(pair[1])))) + "\n";
+  }
+  return text + ")";
+}
+
+// ---- Registration -------------------------------------------------------------------------------
+
+/// For a name that must not stand for anything yet.
+void require_free(nb::handle self, const std::string& name, const char* who) {
+  if (!nb::hasattr(self, name.c_str())) return;
+  throw nb::value_error((std::string(who) + ": " + Py_TYPE(self.ptr())->tp_name +
+                         " has an attribute \"" + name + "\" already")
+                            .c_str());
+}
+
+void register_buffer(nb::handle self, const std::string& name, std::optional<Tensor> tensor,
+                     bool persistent) {
+  nn::Module& module = module_in(self);
+  require_free(self, name, "register_buffer");
+  module.add_buffer(name, tensor_or_none(tensor), persistent);
+  attributes_of(self)[name.c_str()] = nb::cast(tensor);
+}
+
+void register_parameter(nb::handle self, const std::string& name, nb::object parameter) {
+  nn::Module& module = module_in(self);
+  require_free(self, name, "register_parameter");
+  if (!parameter.is_none() && !is_parameter(parameter)) {
+    throw nb::type_error(("register_parameter: \"" + name + "\" must be an nn.Parameter or None, " +
+                          "not a '" + Py_TYPE(parameter.ptr())->tp_name + "'")
+                             .c_str());
+  }
+  module.add_parameter(name, Tensor());
+  assign_slot(self, name.c_str(), parameter);
+}
+
+void add_module(nb::handle self, const std::string& name, nb::handle module) {
+  bool known = false;
+  for (const auto& [child, unused] : module_in(self).children()) known = known || child == name;
+  if (!known) require_free(self, name, "add_module");
+  put_child(self, name, module);
+}
+
+constexpr const char* kModuleDoc =
+    R"(A layer or a network: the class that networks written in Python derive from.
+
+Parameters, buffers and modules that are assigned as attributes are registered under their names.
+Layers of the engine hold modules written in Python, and the other way round.
+
+>>> class Net(bg.nn.Module):
+...     def __init__(self):
+...         super().__init__()
+...         self.hidden = bg.nn.Linear(3, 8)
+...         self.out = bg.nn.Linear(8, 2)
+...     def forward(self, x):
+...         return self.out(bg.relu(self.hidden(x)))
+>>> net = Net()
+>>> net
+Net(
+  (hidden): Linear(in_features=3, out_features=8, bias=True)
+  (out): Linear(in_features=8, out_features=2, bias=True)
+)
+>>> net(bg.ones((5, 3))).shape
+(5, 2)
+>>> net.parameter_count()
+50
+)";
+
+void def_lists(nb::class_<nn::Module>& module) {
+  module
+      .def(
+          "parameters",
+          [](nb::handle self, bool recurse) {
+            return values_of(named_slots(self, "", recurse, true));
+          },
+          nb::arg("recurse") = true,
+          nb::sig("def parameters(self, recurse: bool = True) -> "
+                  "collections.abc.Iterator[Parameter]"),
+          "All parameters, each once, the module's own before its children's.\n\n"
+          ">>> [p.shape for p in bg.nn.Linear(3, 2).parameters()]\n[(2, 3), (2,)]\n")
+      .def(
+          "named_parameters",
+          [](nb::handle self, const std::string& prefix, bool recurse) {
+            return iterator_of(named_slots(self, prefix, recurse, true));
+          },
+          nb::arg("prefix") = "", nb::arg("recurse") = true,
+          nb::sig("def named_parameters(self, prefix: str = '', recurse: bool = True) -> "
+                  "collections.abc.Iterator[tuple[str, Parameter]]"),
+          "Parameters with their dotted names.\n\n"
+          ">>> [n for n, _ in bg.nn.Sequential(bg.nn.Linear(3, 2)).named_parameters()]\n"
+          "['0.weight', '0.bias']\n")
+      .def(
+          "buffers",
+          [](nb::handle self, bool recurse) {
+            return values_of(named_slots(self, "", recurse, false));
+          },
+          nb::arg("recurse") = true,
+          nb::sig("def buffers(self, recurse: bool = True) -> "
+                  "collections.abc.Iterator[baregrad._core.Tensor]"),
+          "State that is no parameter, such as running means.\n\n"
+          ">>> [b.shape for b in bg.nn.BatchNorm1d(4).buffers()]\n[(4,), (4,), ()]\n")
+      .def(
+          "named_buffers",
+          [](nb::handle self, const std::string& prefix, bool recurse) {
+            return iterator_of(named_slots(self, prefix, recurse, false));
+          },
+          nb::arg("prefix") = "", nb::arg("recurse") = true,
+          nb::sig("def named_buffers(self, prefix: str = '', recurse: bool = True) -> "
+                  "collections.abc.Iterator[tuple[str, baregrad._core.Tensor]]"),
+          "Buffers with their dotted names.\n\n"
+          ">>> [n for n, _ in bg.nn.BatchNorm1d(4).named_buffers()]\n"
+          "['running_mean', 'running_var', 'num_batches_tracked']\n")
+      .def(
+          "children", [](nb::handle self) { return values_of(named_children(self)); },
+          nb::sig("def children(self) -> collections.abc.Iterator[Module]"),
+          "The modules right below.\n\n"
+          ">>> list(bg.nn.Sequential(bg.nn.ReLU()).children())\n[ReLU()]\n")
+      .def(
+          "named_children", [](nb::handle self) { return iterator_of(named_children(self)); },
+          nb::sig("def named_children(self) -> collections.abc.Iterator[tuple[str, Module]]"),
+          "The modules right below, with their names.\n\n"
+          ">>> list(bg.nn.Sequential(bg.nn.ReLU()).named_children())\n[('0', ReLU())]\n")
+      .def(
+          "modules", [](nb::handle self) { return values_of(named_modules(self, "")); },
+          nb::sig("def modules(self) -> collections.abc.Iterator[Module]"),
+          "This module and all below it, each once.\n\n"
+          ">>> len(list(bg.nn.Sequential(bg.nn.ReLU(), bg.nn.Tanh()).modules()))\n3\n")
+      .def(
+          "named_modules",
+          [](nb::handle self, const std::string& prefix) {
+            return iterator_of(named_modules(self, prefix));
+          },
+          nb::arg("prefix") = "",
+          nb::sig("def named_modules(self, prefix: str = '') -> "
+                  "collections.abc.Iterator[tuple[str, Module]]"),
+          "This module, named \"\", and all below it with their dotted names.\n\n"
+          ">>> [n for n, _ in bg.nn.Sequential(bg.nn.ReLU()).named_modules()]\n['', '0']\n");
+}
+
+void def_registration(nb::class_<nn::Module>& module) {
+  module
+      .def("register_buffer", &register_buffer, nb::arg("name"), nb::arg("tensor").none(),
+           nb::arg("persistent") = true,
+           "Makes a tensor part of the module's state; in state_dict if persistent.\n\n"
+           ">>> net = bg.nn.Module()\n>>> net.register_buffer('steps', bg.ones(1))\n"
+           ">>> list(net.state_dict())\n['steps']\n")
+      .def("register_parameter", &register_parameter, nb::arg("name"), nb::arg("param").none(),
+           nb::sig("def register_parameter(self, name: str, param: Parameter | None) -> None"),
+           "As assigning the parameter as an attribute; None keeps the name free for one.\n\n"
+           ">>> net = bg.nn.Module()\n>>> net.register_parameter('bias', None)\n"
+           ">>> print(net.bias)\nNone\n")
+      .def("add_module", &add_module, nb::arg("name"), nb::arg("module"),
+           nb::sig("def add_module(self, name: str, module: Module) -> None"),
+           "As assigning the module as an attribute; for names that are no identifiers.\n\n"
+           ">>> net = bg.nn.Module()\n>>> net.add_module('0', bg.nn.ReLU())\n"
+           ">>> list(net.children())\n[ReLU()]\n");
+  module.attr("register_module") = module.attr("add_module");
+}
+
+void def_state(nb::class_<nn::Module>& module) {
+  module
+      .def("state_dict", &state_dict,
+           nb::sig("def state_dict(self) -> dict[str, baregrad._core.Tensor]"),
+           "Parameters and persistent buffers by name, without history, sharing memory.\n\n"
+           ">>> list(bg.nn.Linear(3, 2).state_dict())\n['weight', 'bias']\n")
+      .def("load_state_dict", &load_state_dict, nb::arg("state_dict"), nb::arg("strict") = true,
+           nb::sig("def load_state_dict(self, state_dict: collections.abc.Mapping[str, "
+                   "baregrad._core.Tensor], strict: bool = True) -> "
+                   "baregrad.nn._support.LoadResult"),
+           "Copies values in, by name. One ValueError names every key that does not fit; "
+           "nothing\nis written then. Without strict, missing and unexpected keys are "
+           "returned.\n\n"
+           ">>> a, b = bg.nn.Linear(3, 2), bg.nn.Linear(3, 2)\n"
+           ">>> a.load_state_dict(b.state_dict())\n"
+           "LoadResult(missing_keys=[], unexpected_keys=[])\n")
+      .def("parameter_count", &nn::Module::parameter_count,
+           "Elements of all parameters.\n\n>>> bg.nn.Linear(3, 2).parameter_count()\n8\n");
+}
+
+void def_changes(nb::class_<nn::Module>& module) {
+  const auto self_sig = [](const char* text) { return nb::sig(text); };
+  module
+      .def("train", &train, nb::arg("mode") = true,
+           self_sig("def train(self, mode: bool = True) -> typing.Self"),
+           "Training mode (or not) here and below: of Dropout and BatchNorm.\n\n"
+           ">>> bg.nn.Dropout().train(False).training\nFalse\n")
+      .def(
+          "eval", [](nb::handle self) { return self.attr("train")(false); },
+          self_sig("def eval(self) -> typing.Self"),
+          "train(False).\n\n>>> bg.nn.Dropout().eval()(bg.ones(2))\ntensor([1., 1.])\n")
+      .def_prop_rw("training", &nn::Module::is_training, &nn::Module::set_training,
+                   "Whether this module is in training mode.")
+      .def(
+          "apply",
+          [](nb::handle self, nb::object fn) {
+            apply_below(self, fn);
+            return nb::borrow(self);
+          },
+          nb::arg("fn"),
+          self_sig("def apply(self, fn: collections.abc.Callable[[Module], typing.Any]) -> "
+                   "typing.Self"),
+          "fn(module) for everything below, then for this module.\n\n"
+          ">>> bg.nn.ReLU().apply(print)\nReLU()\nReLU()\n")
+      .def("to", &to_dtype, nb::arg("dtype"),
+           self_sig("def to(self, dtype: baregrad._core.DType) -> typing.Self"),
+           "Floating parameters and buffers in another floating dtype.\n\n"
+           ">>> bg.nn.Linear(2, 1).to(bg.float64).weight.dtype\nbaregrad.float64\n")
+      .def(
+          "requires_grad_",
+          [](nb::handle self, bool requires_grad) {
+            module_in(self).requires_grad_(requires_grad);
+            return nb::borrow(self);
+          },
+          nb::arg("requires_grad") = true,
+          self_sig("def requires_grad_(self, requires_grad: bool = True) -> typing.Self"),
+          "Whether all parameters ask for gradients.\n\n"
+          ">>> bg.nn.Linear(2, 1).requires_grad_(False).weight.requires_grad\nFalse\n")
+      .def(
+          "zero_grad", [](nn::Module& self, bool) { self.zero_grad(); },
+          nb::arg("set_to_none") = true, "Drops all gradients; they are None afterwards.");
+  const std::pair<const char*, DType> dtypes[] = {{"float", DType::Float32},
+                                                  {"double", DType::Float64},
+                                                  {"half", DType::Float16},
+                                                  {"bfloat16", DType::BFloat16}};
+  for (const auto& [name, dtype] : dtypes) {
+    const std::string sig = std::string("def ") + name + "(self) -> typing.Self";
+    module.def(
+        name, [dtype = dtype](nb::handle self) { return to_dtype(self, dtype); },
+        nb::sig(sig.c_str()), "to() of the dtype of this name.");
+  }
+}
+
+nb::class_<nn::Module> bind_module(nb::module_& nn) {
+  nb::class_<nn::Module> module(nn, "Module", nb::type_slots(module_slots()), nb::dynamic_attr(),
+                                nb::is_weak_referenceable(), kModuleDoc);
+  g_module_type = reinterpret_cast<PyTypeObject*>(module.ptr());
+  mark_native(module);
+  static_assert(sizeof(PythonModule) == sizeof(nn::Module));
+  module
+      .def("__init__",
+           [](nb::pointer_and_handle<nn::Module> self) {
+             layer_made(self.h, *new (static_cast<void*>(self.p)) PythonModule(), nb::dict());
+           })
+      .def(
+          "forward",
+          [](nb::handle self, const nb::args&, const nb::kwargs&) {
+            PyErr_Format(PyExc_NotImplementedError, "%s: has no forward; write one",
+                         Py_TYPE(self.ptr())->tp_name);
+            throw nb::python_error();
+          },
+          nb::arg("args"), nb::arg("kwargs"),
+          nb::sig("def forward(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"),
+          "What the module computes. Subclasses write it, with any arguments; call the module\n"
+          "itself, which runs the hooks too.")
+      .def(
+          "extra_repr",
+          [](const nn::Module& self) {
+            return dynamic_cast<const PythonModule*>(&self) != nullptr ? "" : self.extra_repr();
+          },
+          "What stands between the brackets of repr.\n\n"
+          ">>> bg.nn.Linear(2, 1).extra_repr()\n'in_features=2, out_features=1, bias=True'\n")
+      .def("__repr__", &repr);
+  def_lists(module);
+  def_registration(module);
+  def_state(module);
+  def_changes(module);
+  bind_nn_hooks(module);
+  bind_nn_pickle(nn, module);
+  return module;
+}
+
+}  // namespace
+
+PyType_Slot* module_slots() noexcept {
+  static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_module)},
+                                {Py_tp_setattro, reinterpret_cast<void*>(&set_attribute)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                                {0, nullptr}};
+  return slots;
+}
+
+void layer_made(nb::handle self, nn::Module& module, nb::dict arguments) {
+  const nb::dict attributes = attributes_of(self);
+  attributes["_arguments"] = std::move(arguments);
+  for (const auto& [name, child] : module.children()) {
+    attributes[name.c_str()] = module_object(child);
+  }
+  // Names that no property of the class answers for: an LSTM has one per layer and direction.
+  for (const nn::Slot& slot : module.own_parameters()) {
+    if (!nb::hasattr(self.type(), slot.name.c_str())) slot_object(self, slot, true);
+  }
+  const nb::handle type = self.type();
+  if (!is_native(type)) call_through_python(module);
+}
+
+void made_inside(nb::handle parent, const char* name,
+                 std::initializer_list<std::pair<const char*, nb::object>> arguments) {
+  nb::dict given;
+  for (const auto& [argument, value] : arguments) given[argument] = value;
+  const nb::object child = attributes_of(parent)[name];
+  attributes_of(child)["_arguments"] = given;
+}
+
+void bind_nn(nb::module_& m) {
+  nb::module_ nn = m.def_submodule("nn", "Layers, losses and first weights.");
+  bind_nn_parameter(nn);
+  bind_module(nn);
+  bind_nn_layers(nn);
+  bind_nn_conv(nn);
+  bind_nn_norm(nn);
+  bind_nn_recurrent(nn);
+  bind_nn_attention(nn);
+  bind_nn_losses(nn);
+  nb::module_ functional = nn.def_submodule("functional", "Layers and losses as functions.");
+  bind_nn_functional(functional);
+  nb::module_ init = nn.def_submodule("init", "First values of weights.");
+  bind_nn_init(init);
+}
+
+}  // namespace baregrad::python

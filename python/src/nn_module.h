@@ -1,0 +1,170 @@
+// baregrad.nn.Module in Python, shared by the files that bind layers.
+//
+// Every module, C++ or Python, is one C++ nn::Module inside its Python object. Its parameters,
+// buffers and children stand in the C++ module, which is the truth; the object's __dict__ holds the
+// Python objects of them, so that attribute access is Python's own and `net.fc is net.fc`.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include "baregrad/nn/module.h"
+#include "call.h"
+#include "casters.h"
+
+namespace baregrad::python {
+
+/// A Tensor that a module lists; adds nothing but its type.
+struct Parameter : Tensor {};
+
+/// The type object of nn.Module; set by bind_nn.
+extern PyTypeObject* g_module_type;
+
+/// The module inside; throws TypeError where super().__init__() never ran.
+nn::Module& module_in(nb::handle self);
+/// nullptr when it is no module, or one whose __init__ never ran.
+nn::Module* maybe_module(nb::handle object) noexcept;
+bool is_parameter(nb::handle object) noexcept;
+/// The instance's __dict__.
+nb::dict attributes_of(nb::handle self);
+
+// ---- nn_attributes.cpp ------------------------------------------------------------------------
+void bind_nn_parameter(nb::module_& nn);
+/// The Python object of a parameter or buffer; the same one each time. None where it is undefined.
+nb::object slot_object(nb::handle self, const nn::Slot& slot, bool parameter);
+nb::object slot_object(nb::handle self, const char* name);
+/// self.name = value for a name that is a parameter or buffer already.
+void assign_slot(nb::handle self, const char* name, nb::handle value);
+int set_attribute(PyObject* self, PyObject* name, PyObject* value) noexcept;
+/// self.name = child, in the registry too.
+void put_child(nb::handle self, const std::string& name, nb::handle child);
+/// The Python object of a child.
+nb::object module_object(const nn::ModulePtr& module);
+/// After the C++ side put new tensors into its slots: the old Python objects hold them too.
+void refresh_slots(nb::handle self);
+
+struct NamedObject {
+  std::string name;
+  nb::object module;
+};
+/// This module and all below it, each once, under dotted names.
+std::vector<NamedObject> objects_below(nb::handle self);
+
+// ---- nn_call.cpp --------------------------------------------------------------------------------
+PyObject* call_module(PyObject* self, PyObject* args, PyObject* kwargs) noexcept;
+/// From now on the C++ side, too, calls the module through Python: it has hooks, or a forward of
+/// its own.
+void call_through_python(nn::Module& module);
+void bind_nn_hooks(nb::class_<nn::Module>& module);
+/// Objects of exactly this type are called straight in C++: their forward takes one tensor.
+void mark_direct(nb::handle type);
+bool is_long_call(const nn::Module& module, const Tensor& x) noexcept;
+
+// ---- nn_pickle.cpp ------------------------------------------------------------------------------
+void bind_nn_pickle(nb::module_& nn, nb::class_<nn::Module>& module);
+/// Copies and pickles make objects of classes below `type` by its __init__.
+void mark_native(nb::handle type);
+bool is_native(nb::handle type) noexcept;
+
+// ---- nn_module.cpp ------------------------------------------------------------------------------
+/// Calls, attributes and garbage collection, for the class and every class below it.
+PyType_Slot* module_slots() noexcept;
+/// The end of every __init__: remembers its arguments, for copies and as attributes, and gives the
+/// children their Python objects.
+void layer_made(nb::handle self, nn::Module& module, nb::dict arguments);
+/// The same for a child that its C++ parent made: what its constructor would have been given.
+void made_inside(nb::handle parent, const char* name,
+                 std::initializer_list<std::pair<const char*, nb::object>> arguments);
+
+/// The class of a layer, told in its C++ pieces.
+template <class L, class Base = nn::Module>
+class Layer {
+ public:
+  Layer(nb::module_& nn, const char* name, const char* doc)
+      : class_(nn, name, nb::type_slots(module_slots()), doc) {
+    mark_native(class_);
+    if constexpr (requires(L & layer) { layer.reset_parameters(); }) {
+      class_.def(
+          "reset_parameters", [](L& self) { self.reset_parameters(); },
+          "Draws the first weights again.");
+    }
+  }
+
+  /// A parameter or buffer by its name. Before init.
+  Layer& slot(const char* name, const char* doc) {
+    class_.def_prop_rw(
+        name, [name](nb::handle self) { return slot_object(self, name); },
+        [name](nb::handle self, nb::object value) { assign_slot(self, name, value); },
+        nb::for_setter(nb::arg("value").none()), nb::for_getter(nb::sig(getter_of(name).c_str())),
+        doc);
+    return *this;
+  }
+
+  /// An argument of the constructor as a read-only attribute.
+  Layer& argument(const char* name) {
+    class_.def_prop_ro(
+        name,
+        [name](nb::handle self) -> nb::object { return attributes_of(self)["_arguments"][name]; },
+        nb::sig(getter_of(name).c_str()), "As the constructor was given it.");
+    return *this;
+  }
+
+  /// build(place, arguments...) makes the layer at `place`; `extra` names every argument. Those
+  /// become read-only attributes.
+  template <class... Args, class... Extra>
+  Layer& init(void (*build)(void*, Args...), const Extra&... extra) {
+    std::vector<const char*> names;
+    (collect(names, extra), ...);
+    for (const char* name : names) {
+      if (std::string_view(name) != "dtype" && !nb::hasattr(class_, name)) argument(name);
+    }
+    class_.def(
+        "__init__",
+        [build, names](nb::pointer_and_handle<L> self, Args... args) {
+          nb::dict given;
+          std::size_t i = 0;
+          ((given[names[i++]] = nb::cast(args)), ...);
+          build(static_cast<void*>(self.p), std::move(args)...);
+          layer_made(self.h, *self.p, std::move(given));
+        },
+        extra...);
+    return *this;
+  }
+
+  /// forward of one tensor, which C++ calls straight.
+  Layer& forward() {
+    class_.def(
+        "forward",
+        [](L& self, const Tensor& input) {
+          return unlocked_if(is_long_call(self, input), [&] { return self.L::forward(input); });
+        },
+        nb::arg("input"), "What the layer computes; call the layer itself instead.");
+    mark_direct(class_);
+    return *this;
+  }
+
+  nb::class_<L, Base>& type() { return class_; }
+
+ private:
+  static std::string getter_of(const char* name) {
+    return std::string("def ") + name + "(self, /) -> typing.Any";
+  }
+  template <class Extra>
+  static void collect(std::vector<const char*>& names, const Extra& extra) {
+    if constexpr (requires { extra.name_; }) names.push_back(extra.name_);
+  }
+
+  nb::class_<L, Base> class_;
+};
+
+/// None where it is undefined.
+inline std::optional<Tensor> optional_of(const Tensor& t) {
+  return t.defined() ? std::optional<Tensor>(t) : std::nullopt;
+}
+inline Tensor tensor_or_none(const std::optional<Tensor>& t) { return t ? *t : Tensor(); }
+
+}  // namespace baregrad::python

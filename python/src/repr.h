@@ -1,0 +1,17 @@
+// Tensors as text, as PyTorch's users know it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "baregrad/tensor.h"
+#include "bindings.h"
+
+namespace baregrad::python {
+
+/// "tensor([1., 2.], requires_grad=True)"; `type_name` stands before the bracket.
+std::string repr(const Tensor& tensor, std::string_view type_name = "tensor");
+/// A table, for notebooks.
+std::string repr_html(const Tensor& tensor);
+
+}  // namespace baregrad::python

@@ -1,0 +1,264 @@
+// baregrad.Tensor: the type, its attributes and its conversions. Operators are in
+// tensor_slots.cpp, x[...] in tensor_index.cpp, methods in tensor_methods*.cpp.
+#include <array>
+#include <cstdint>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "bindings.h"
+#include "call.h"
+#include "casters.h"
+#include "core/message.h"
+#include "interop.h"
+#include "repr.h"
+#include "tensor_methods.h"
+#include "tensor_slots.h"
+
+namespace baregrad::python {
+
+PyTypeObject* g_tensor_type = nullptr;
+
+PyObject* wrap(Tensor&& tensor) {
+  nb::object object = nb::inst_alloc(nb::handle(reinterpret_cast<PyObject*>(g_tensor_type)));
+  if (!object.is_valid()) throw nb::python_error();
+  new (nb::inst_ptr<Tensor>(object)) Tensor(std::move(tensor));
+  nb::inst_mark_ready(object);
+  return object.release().ptr();
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kArrayApiVersions{"2021.12", "2022.12", "2023.12",
+                                                            "2024.12"};
+
+nb::object array_namespace(const Tensor&, std::optional<std::string> version) {
+  const auto& known = kArrayApiVersions;
+  if (version && std::find(known.begin(), known.end(), *version) == known.end()) {
+    throw ValueError(
+        message("__array_namespace__: versions 2021.12 to 2024.12 of the array API "
+                "are there, not '",
+                *version, "'"));
+  }
+  return nb::module_::import_("baregrad");
+}
+
+void check_device(nb::handle device, const char* who) {
+  if (nb::isinstance<nb::str>(device) && nb::cast<std::string>(device) == "cpu") return;
+  throw ValueError(message(who, ": the only device is 'cpu'"));
+}
+
+nb::object list_of(const Tensor& x, int axis, const char* at) {
+  if (axis == x.ndim()) return nb::cast(load_scalar(at, x.dtype()));
+  const std::int64_t size = x.shape()[axis];
+  nb::object list = nb::steal(PyList_New(size));
+  if (!list.is_valid()) throw nb::python_error();
+  const auto step = x.strides()[axis] * static_cast<std::int64_t>(itemsize(x.dtype()));
+  for (std::int64_t i = 0; i < size; ++i) {
+    PyList_SET_ITEM(list.ptr(), i, list_of(x, axis + 1, at + i * step).release().ptr());
+  }
+  return list;
+}
+
+/// A 0-d tensor is formatted as its number; a format for all elements there is not.
+nb::object format(nb::handle self, nb::str spec) {
+  const Tensor& x = initialised(self.ptr());
+  if (x.ndim() != 0 && nb::len(spec) == 0) return nb::str(self);
+  if (x.ndim() != 0) {
+    nb::raise_type_error("__format__: only 0-d tensors take a format, not %s", describe(x).c_str());
+  }
+  PyObject* text = PyObject_Format(nb::cast(x.item()).ptr(), spec.ptr());
+  if (text == nullptr) throw nb::python_error();
+  return nb::steal(text);
+}
+
+/// A subclass stands for itself: "Weight([1., 2.])".
+std::string repr_of(nb::handle self) {
+  const Tensor& x = initialised(self.ptr());
+  if (Py_TYPE(self.ptr()) == g_tensor_type) return repr(x);
+  return repr(x, nb::cast<std::string>(self.type().attr("__name__")));
+}
+
+Tensor convert(const Tensor& x, DType dtype, bool copy = false) {
+  return unlocked(x.numel(), [&] { return astype(x, dtype, copy); });
+}
+
+/// x.to(dtype), x.to("cpu"), x.to(other): the dtype that it comes to.
+DType wanted_dtype(const Tensor& x, nb::handle target, DTypeOption dtype) {
+  if (target.is_none()) return dtype.value_or(x.dtype());
+  if (const Tensor* other = tensor_in(target.ptr())) return other->dtype();
+  if (const auto named = dtype_from(target.ptr())) return *named;
+  if (!nb::isinstance<nb::str>(target)) {
+    nb::raise_type_error("to: wanted a dtype, a tensor or 'cpu', not %s",
+                         Py_TYPE(target.ptr())->tp_name);
+  }
+  check_device(target, "to");
+  return dtype.value_or(x.dtype());
+}
+
+/// The array API's: a matrix only.
+Tensor transpose(const Tensor& x) {
+  if (x.ndim() != 2) {
+    throw ShapeError(message("T: wanted a matrix, got ", describe(x),
+                             "; mT swaps the last two axes, permute any"));
+  }
+  return matrix_transpose(x);
+}
+
+void bind_attributes(TensorClass& tensor) {
+  tensor
+      .def_prop_ro("shape", &Tensor::shape,
+                   nb::for_getter(nb::sig("def shape(self) -> tuple[int, ...]")),
+                   "Sizes of the axes.")
+      .def_prop_ro("dtype", &Tensor::dtype, "Type of the elements.")
+      .def_prop_ro("ndim", &Tensor::ndim, "Number of axes.")
+      .def_prop_ro(
+          "size", [](const Tensor& x) { return x.numel(); }, "Number of elements.")
+      .def_prop_ro(
+          "device", [](const Tensor&) { return "cpu"; }, "Always 'cpu'.")
+      .def_prop_ro("nbytes", &Tensor::nbytes, "Bytes of all elements.")
+      .def_prop_ro("T", &transpose, "A view of a matrix with its axes swapped.")
+      .def_prop_ro("mT", &Tensor::mT, "A view with the last two axes swapped.")
+      .def("numel", &Tensor::numel, "Number of elements.")
+      .def("nelement", &Tensor::numel, "Number of elements.")
+      .def("dim", &Tensor::ndim, "Number of axes.")
+      .def("stride", &Tensor::strides, nb::sig("def stride(self) -> tuple[int, ...]"),
+           "Elements from one position to the next, for each axis.")
+      .def(
+          "stride",
+          [](const Tensor& x, std::int64_t dim) {
+            x.size(dim);
+            return x.strides()[static_cast<int>(dim < 0 ? dim + x.ndim() : dim)];
+          },
+          nb::arg("dim"))
+      .def("storage_offset", &Tensor::offset, "Elements before the first one in the storage.")
+      .def(
+          "data_ptr",
+          [](const Tensor& x) { return reinterpret_cast<std::uintptr_t>(x.data_ptr()); },
+          "Address of the first element.")
+      .def(
+          "element_size", [](const Tensor& x) { return itemsize(x.dtype()); },
+          "Bytes of one element.")
+      .def(
+          "is_floating_point", [](const Tensor& x) { return is_floating(x.dtype()); },
+          "Whether the elements are floats.");
+}
+
+void bind_conversions(TensorClass& tensor) {
+  tensor
+      .def(
+          "item", [](const Tensor& x) { return x.item(); }, R"(The only element as a number.
+
+>>> bg.ones((1, 1)).item()
+1.0)")
+      .def(
+          "tolist",
+          [](const Tensor& x) { return list_of(x, 0, static_cast<const char*>(x.data_ptr())); },
+          nb::sig("def tolist(self) -> typing.Any"), R"(The elements as nested lists of numbers.
+
+>>> bg.ones((2, 2)).tolist()
+[[1.0, 1.0], [1.0, 1.0]])")
+      .def(
+          "__complex__",
+          [](const Tensor& x) {
+            return nb::steal<nb::object>(PyComplex_FromDoubles(x.item().to_double(), 0.0));
+          },
+          nb::sig("def __complex__(self) -> complex"))
+      .def("astype", &convert, nb::arg("dtype"), nb::arg("copy") = true,
+           "The elements converted; a view when the dtype is the same and copy is False.")
+      .def(
+          "to",
+          [](const Tensor& x, nb::handle target, DTypeOption dtype, nb::handle device, bool copy) {
+            if (!device.is_none()) check_device(device, "to");
+            const DType wanted = wanted_dtype(x, target, dtype);
+            return wanted == x.dtype() && !copy ? x : convert(x, wanted, copy);
+          },
+          nb::arg("target") = nb::none(), nb::kw_only(), nb::arg("dtype") = nb::none(),
+          nb::arg("device") = nb::none(), nb::arg("copy") = false,
+          nb::sig("def to(self, target: Tensor | DType | str | None = None, *, dtype: DType | None "
+                  "= None, device: str | None = None, copy: bool = False) -> Tensor"),
+          R"(The tensor in another dtype, itself where it has it already.
+
+`target` is a dtype, another tensor (for its dtype) or the device 'cpu'.
+
+>>> bg.ones((2,)).to(bg.int32)
+tensor([1, 1], dtype=baregrad.int32))")
+      .def(
+          "cpu", [](const Tensor& x) { return x; }, "The tensor itself: the only device is 'cpu'.")
+      .def(
+          "to_device",
+          [](const Tensor& x, nb::handle device, nb::handle) {
+            check_device(device, "to_device");
+            return x;
+          },
+          nb::arg(), nb::kw_only(), nb::arg("stream") = nb::none(),
+          nb::sig("def to_device(self, device: str, /, *, stream: object = None) -> Tensor"),
+          "The tensor itself: the only device is 'cpu'.");
+  struct Named {
+    const char* name;
+    DType dtype;
+    const char* doc;
+  };
+  for (const Named& to : {Named{"float", DType::Float32, "The elements as float32."},
+                          {"double", DType::Float64, "The elements as float64."},
+                          {"half", DType::Float16, "The elements as float16."},
+                          {"bfloat16", DType::BFloat16, "The elements as bfloat16."},
+                          {"int", DType::Int32, "The elements as int32."},
+                          {"long", DType::Int64, "The elements as int64."},
+                          {"short", DType::Int16, "The elements as int16."},
+                          {"char", DType::Int8, "The elements as int8."},
+                          {"byte", DType::UInt8, "The elements as uint8."},
+                          {"bool", DType::Bool, "True where an element is not zero."}}) {
+    tensor.def(
+        to.name,
+        [dtype = to.dtype](const Tensor& x) { return x.dtype() == dtype ? x : convert(x, dtype); },
+        to.doc);
+  }
+}
+
+void bind_text(TensorClass& tensor) {
+  tensor.def("__repr__", &repr_of)
+      .def("__format__", &format, nb::arg("spec"))
+      .def("_repr_html_", &repr_html);
+}
+
+}  // namespace
+
+void bind_tensor(nb::module_& m) {
+  TensorClass tensor(m, "Tensor", nb::type_slots(tensor_slots()), nb::pooled(),
+                     nb::is_weak_referenceable(),
+                     R"(Numbers of one dtype along any number of axes; a handle on them.
+
+Tensor(data) is a handle on the same tensor when data is one, else on baregrad.asarray(data). Two
+handles of one tensor have one hash. Operators take tensors and numbers; NumPy arrays are not
+converted on the way (a TypeError says so): use baregrad.asarray.
+
+>>> bg.Tensor([1.5, 2.0]) + 1
+tensor([2.5000, 3.0000]))");
+  g_tensor_type = reinterpret_cast<PyTypeObject*>(tensor.ptr());
+  tensor.def(
+      "__init__",
+      [](Tensor* self, nb::handle data) { new (self) Tensor(tensor_from(data, {"Tensor"})); },
+      nb::arg("data"), nb::sig("def __init__(self, data: object) -> None"));
+  tensor.def("__array_namespace__", &array_namespace, nb::kw_only(),
+             nb::arg("api_version") = nb::none(),
+             nb::sig("def __array_namespace__(self, *, api_version: str | None = None) -> "
+                     "typing.Any"),
+             "The module of the functions that take this tensor: baregrad.");
+  // NumPy's operators leave `array + tensor` to us, instead of taking the tensor apart.
+  tensor.attr("__array_ufunc__") = nb::none();
+  bind_attributes(tensor);
+  bind_conversions(tensor);
+  bind_text(tensor);
+  bind_elementwise_methods(tensor);
+  bind_reduction_methods(tensor);
+  bind_shape_methods(tensor);
+  bind_picking_methods(tensor);
+  bind_grad_methods(m, tensor);
+  bind_copy_methods(m, tensor);
+  bind_tensor_iterator(m);
+}
+
+}  // namespace baregrad::python

@@ -1,0 +1,140 @@
+// Copies and pickles of baregrad.Tensor, subclasses and their attributes included.
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "baregrad/error.h"
+#include "baregrad/ops.h"
+#include "call.h"
+#include "core/message.h"
+#include "tensor_methods.h"
+#include "tensor_slots.h"
+
+namespace baregrad::python {
+namespace {
+
+/// An object of the given class, Tensor or a subclass of it, whose __init__ is not called.
+nb::object make(nb::handle type, Tensor tensor) {
+  nb::object object = nb::inst_alloc(type);
+  if (!object.is_valid()) throw nb::python_error();
+  new (nb::inst_ptr<Tensor>(object)) Tensor(std::move(tensor));
+  nb::inst_mark_ready(object);
+  return object;
+}
+
+/// Attributes of an object of a subclass; None where it has none.
+nb::object attributes_of(nb::handle self) { return nb::getattr(self, "__dict__", nb::none()); }
+
+void set_attributes(nb::handle object, nb::handle attributes) {
+  if (!attributes.is_none() && nb::len(attributes) != 0) {
+    object.attr("__dict__").attr("update")(attributes);
+  }
+}
+
+Self shallow_copy(nb::handle self) {
+  nb::object out = make(self.type(), initialised(self.ptr()));
+  set_attributes(out, attributes_of(self));
+  return nb::borrow<Self>(out);
+}
+
+Tensor copy_of_leaf(const Tensor& x) {
+  Tensor out = unlocked(x.numel(), [&] { return x.detach().clone(); });
+  if (x.requires_grad()) out.requires_grad_();
+  if (const Tensor gradient = x.grad(); gradient.defined()) {
+    out.set_grad(gradient.detach().clone());
+  }
+  return out;
+}
+
+Self deep_copy(nb::handle self, nb::dict memo) {
+  const Tensor x = initialised(self.ptr());
+  if (!x.is_leaf()) {
+    throw GradError(message("deepcopy: ", describe(x), " is the result of ", x.grad_fn(),
+                            ", and its history cannot be copied; detach it first"));
+  }
+  nb::object out = make(self.type(), copy_of_leaf(x));
+  // Before the attributes, which may lead back here.
+  memo[nb::steal(PyLong_FromVoidPtr(self.ptr()))] = out;
+  const nb::object attributes = attributes_of(self);
+  if (!attributes.is_none()) {
+    set_attributes(out, nb::module_::import_("copy").attr("deepcopy")(attributes, memo));
+  }
+  return nb::borrow<Self>(out);
+}
+
+nb::bytes bytes_of(const Tensor& x) {
+  nb::bytes out =
+      nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(x.nbytes())));
+  if (!out.is_valid()) throw nb::python_error();
+  char* to = PyBytes_AS_STRING(out.ptr());
+  unlocked(x.numel(), [&] { x.copy_to(to); });
+  return out;
+}
+
+nb::tuple reduce(nb::handle self) {
+  const Tensor x = initialised(self.ptr()).detach();
+  const nb::object rebuild = nb::module_::import_("baregrad._core").attr("_rebuild_tensor");
+  const bool requires_grad = initialised(self.ptr()).requires_grad();
+  const nb::tuple arguments =
+      nb::make_tuple(self.type(), bytes_of(x), x.dtype(), x.shape(), requires_grad);
+  const nb::object attributes = attributes_of(self);
+  if (attributes.is_none() || nb::len(attributes) == 0) return nb::make_tuple(rebuild, arguments);
+  return nb::make_tuple(rebuild, arguments, attributes);
+}
+
+/// Number of elements a pickle may claim: what it brings bytes for.
+void check_pickle(const nb::bytes& data, DType dtype, const Dims& shape) {
+  std::int64_t count = 1;
+  bool fits = true;
+  for (const std::int64_t size : shape) {
+    fits &= size >= 0 && !__builtin_mul_overflow(count, size, &count);
+  }
+  const auto width = static_cast<std::int64_t>(itemsize(dtype));
+  fits = fits && count <= std::numeric_limits<std::int64_t>::max() / width &&
+         count * width == static_cast<std::int64_t>(data.size());
+  if (!fits) {
+    throw ValueError(
+        message("_rebuild_tensor: ", data.size(), " bytes are no ", name(dtype), to_string(shape)));
+  }
+  if (!is_bool(dtype)) return;
+  const char* bytes = data.c_str();
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (static_cast<unsigned char>(bytes[i]) > 1) {
+      throw ValueError(
+          message("_rebuild_tensor: byte ", i, " of a bool tensor is neither 0 nor 1"));
+    }
+  }
+}
+
+nb::object rebuild_tensor(nb::handle type, const nb::bytes& data, DType dtype, const Dims& shape,
+                          bool requires_grad) {
+  if (!PyType_Check(type.ptr()) ||
+      PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()), g_tensor_type) == 0) {
+    nb::raise_type_error("_rebuild_tensor: the class must be baregrad.Tensor or a subclass");
+  }
+  check_pickle(data, dtype, shape);
+  const Tensor out = Tensor::allocate(shape, dtype, "_rebuild_tensor");
+  if (data.size() != 0) std::memcpy(out.data_ptr(), data.c_str(), data.size());
+  if (requires_grad) out.requires_grad_();
+  return make(type, out);
+}
+
+}  // namespace
+
+void bind_copy_methods(nb::module_& m, TensorClass& tensor) {
+  m.def("_rebuild_tensor", &rebuild_tensor, nb::arg("type"), nb::arg("data"), nb::arg("dtype"),
+        nb::arg("shape"), nb::arg("requires_grad"), "What pickles of tensors call.");
+  // Functions of an extension are pickled by name, as Python's own are: this one, and any that an
+  // object to be pickled holds.
+  nb::module_::import_("copyreg").attr("pickle")(
+      m.attr("_rebuild_tensor").type(),
+      nb::module_::import_("operator").attr("attrgetter")("__qualname__"));
+  tensor.def("__copy__", &shallow_copy, "Another handle on the same tensor.")
+      .def("__deepcopy__", &deep_copy, nb::arg("memo"),
+           "A copy of the elements and the gradient. Tensors that share memory are copied apart.")
+      .def(
+          "__reduce_ex__", [](nb::handle self, int) { return reduce(self); }, nb::arg("protocol"),
+          "For pickles: the elements, whether a gradient is wanted, and a subclass's attributes.");
+}
+
+}  // namespace baregrad::python

@@ -1,0 +1,127 @@
+// Gradients as attributes and methods of baregrad.Tensor.
+#include <optional>
+#include <string>
+
+#include "baregrad/autograd.h"
+#include "call.h"
+#include "python_owner.h"
+#include "tensor_methods.h"
+#include "tensor_slots.h"
+
+namespace baregrad::python {
+namespace {
+
+std::optional<Tensor> some(Tensor tensor) {
+  if (!tensor.defined()) return std::nullopt;
+  return tensor;
+}
+
+/// A Python function as a hook. Backward runs without the lock, perhaps on another thread.
+autograd::Hook hook_of(nb::object callable) {
+  return [owner = PythonOwner(std::move(callable))](const Tensor& gradient) -> Tensor {
+    const nb::gil_scoped_acquire lock;
+    const nb::object result = owner.get()(nb::cast(gradient));
+    if (result.is_none()) return {};
+    const Tensor* replaced = tensor_in(result.ptr());
+    if (replaced == nullptr) {
+      nb::raise_type_error("register_hook: the hook must return a tensor or None, not %s",
+                           Py_TYPE(result.ptr())->tp_name);
+    }
+    return *replaced;
+  };
+}
+
+/// What register_hook returns.
+struct HookHandle {
+  Tensor tensor;
+  int id;
+};
+
+Self set_requires_grad(nb::object self, bool wanted) {
+  initialised(self.ptr()).requires_grad_(wanted);
+  return nb::borrow<Self>(self);
+}
+
+void bind_attributes(TensorClass& tensor) {
+  tensor
+      .def_prop_rw(
+          "requires_grad", [](const Tensor& x) { return x.requires_grad(); },
+          [](const Tensor& x, bool wanted) { x.requires_grad_(wanted); },
+          "Whether ops on this tensor are recorded; settable on leaves.")
+      .def_prop_rw(
+          "grad", [](const Tensor& x) { return some(x.grad()); },
+          [](const Tensor& x, std::optional<Tensor> gradient) {
+            x.set_grad(gradient.value_or(Tensor()));
+          },
+          nb::for_setter(nb::arg("gradient").none()),
+          "What backward accumulated here, or None; settable.")
+      .def_prop_ro(
+          "is_leaf", [](const Tensor& x) { return x.is_leaf(); },
+          "Whether it is not the result of a recorded op.")
+      .def_prop_ro(
+          "grad_fn",
+          [](const Tensor& x) -> std::optional<std::string> {
+            const std::string op = x.grad_fn();
+            if (op.empty()) return std::nullopt;
+            return op;
+          },
+          "The name of the op that made it, None for a leaf.");
+}
+
+}  // namespace
+
+void bind_grad_methods(nb::module_& m, TensorClass& tensor) {
+  nb::class_<HookHandle>(m, "_HookHandle", "Keeps a hook removable; dropping it does not remove.")
+      .def(
+          "remove", [](const HookHandle& handle) { handle.tensor.remove_hook(handle.id); },
+          "Takes the hook off; again is harmless.");
+  bind_attributes(tensor);
+  tensor
+      .def("requires_grad_", &set_requires_grad, nb::arg("requires_grad") = true,
+           "Asks for the gradient of a leaf; returns the tensor.")
+      .def(
+          "backward",
+          [](const Tensor& x, std::optional<Tensor> gradient, std::optional<bool> retain_graph,
+             bool create_graph) {
+            unlocked_if(
+                true, [&] { x.backward(gradient.value_or(Tensor()), retain_graph, create_graph); });
+          },
+          nb::arg("gradient") = nb::none(), nb::arg("retain_graph") = nb::none(),
+          nb::arg("create_graph") = false,
+          R"(Adds the gradient of this tensor to all leaves it was made from.
+
+`gradient` may be left out for a single element. The graph is freed unless `retain_graph`, which is
+`create_graph` by default.
+
+>>> x = bg.ones((2,)).requires_grad_()
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([2., 2.]))")
+      .def(
+          "detach", [](const Tensor& x) { return x.detach(); },
+          "The same elements without a history.")
+      .def(
+          "retain_grad", [](const Tensor& x) { x.retain_grad(); },
+          "Keeps the gradient of a tensor that is no leaf.")
+      .def(
+          "register_hook",
+          [](const Tensor& x, nb::callable hook) {
+            return HookHandle{x, x.register_hook(hook_of(std::move(hook)))};
+          },
+          nb::arg("hook"),
+          nb::sig(
+              "def register_hook(self, hook: collections.abc.Callable[[Tensor], Tensor | None]) "
+              "-> _HookHandle"),
+          R"(Calls hook(gradient) before the gradient goes further; a tensor it returns replaces it.
+
+A hook that refers to its own tensor keeps it alive until it is removed.
+
+>>> x = bg.ones((2,)).requires_grad_()
+>>> handle = x.register_hook(lambda g: g * 10)
+>>> x.sum().backward()
+>>> x.grad
+tensor([10., 10.])
+>>> handle.remove())");
+}
+
+}  // namespace baregrad::python
