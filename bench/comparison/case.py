@@ -1,0 +1,23 @@
+"""What a row of the comparison is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from comparison.timing import Work
+
+
+@dataclass(frozen=True)
+class Case:
+    """One piece of work in all its implementations.
+
+    `make` builds them on the same inputs, "ours" among them, and has checked that they compute the
+    same. A target is the least ratio peer's time / our time.
+    """
+
+    row: int
+    name: str
+    make: Callable[[], Mapping[str, Work]]
+    targets: Mapping[str, float] = field(default_factory=dict)
+    long: bool = False  # takes seconds: few rounds, and not in --quick
