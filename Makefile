@@ -160,7 +160,7 @@ bench: build compare ## Run all benchmarks (BENCHES="elementwise ...", BENCH_ARG
 .PHONY: compare
 compare: build ## Compare with PyTorch and NumPy from Python (COMPARE_ARGS="--rows 9 15 --json FILE --plot FILE")
 	@scripts/setup.sh --peers
-	@PYTHONPATH=$(BUILD)/release/python .venv-peers/bin/python -B bench/compare.py $(COMPARE_ARGS)
+	@PYTHONPATH=$(package) .venv-peers/bin/python -B bench/compare.py $(COMPARE_ARGS)
 
 .PHONY: lint
 lint: setup $(BUILD)/release/build.ninja ## Formatting, clang-tidy, shellcheck and the repository's own rules

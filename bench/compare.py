@@ -70,6 +70,8 @@ def run(options: argparse.Namespace, threads: int) -> int:
     from comparison.timing import measure
 
     set_threads(threads)
+    if options.mnist is None:
+        print("row 21 is left out: --mnist names the folder of MNIST's files", file=sys.stderr)
     machine = about() | {"threads": threads}
     print(", ".join(f"{key} {value}" for key, value in machine.items()))
     print(report.header())
@@ -107,7 +109,7 @@ def main() -> int:
     # A process for each number of threads.
     status = 0
     for threads in options.threads:
-        passed = [argument for argument in sys.argv[1:]]
+        passed = sys.argv[1:]
         at = passed.index("--threads")
         passed[at + 1:at + 1 + len(options.threads)] = [str(threads)]
         for name in ("json", "plot", "markdown"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Generator
-from typing import Any, TypeVar, cast, overload
+from typing import Any, ClassVar, Self, TypeVar, cast, overload
 
 from baregrad._core import Tensor
 from baregrad._core import autograd as _autograd
@@ -94,7 +94,27 @@ def _wrap_generator(function: Any, mode: bool) -> Any:
     return wrapped
 
 
-class no_grad(_GradMode):
+class _FixedMode(_GradMode):
+    """One that is always the same way, so that it decorates with or without parentheses."""
+
+    _switch: ClassVar[bool]
+
+    @overload
+    def __new__(cls, function: None = None) -> Self: ...
+    @overload
+    def __new__(cls, function: _F) -> _F: ...  # type: ignore[misc]
+    def __new__(cls, function: Any = None) -> Any:
+        mode = super().__new__(cls)
+        if function is None:
+            return mode
+        mode.__init__()  # type: ignore[misc]
+        return mode(function)
+
+    def __init__(self) -> None:
+        super().__init__(self._switch)
+
+
+class no_grad(_FixedMode):
     """Nothing is recorded in its scope, in this thread.
 
     >>> x = bg.tensor(2.0, requires_grad=True)
@@ -112,22 +132,10 @@ class no_grad(_GradMode):
     False
     """
 
-    @overload
-    def __new__(cls) -> no_grad: ...
-    @overload
-    def __new__(cls, function: _F) -> _F: ...  # type: ignore[misc]
-    def __new__(cls, function: Any = None) -> Any:
-        mode = super().__new__(cls)
-        if function is None:
-            return mode
-        mode.__init__()  # type: ignore[misc]
-        return mode(function)
-
-    def __init__(self) -> None:
-        super().__init__(False)
+    _switch = False
 
 
-class enable_grad(_GradMode):
+class enable_grad(_FixedMode):
     """Recording is on in its scope, whatever surrounds it.
 
     >>> x = bg.tensor(2.0, requires_grad=True)
@@ -137,19 +145,7 @@ class enable_grad(_GradMode):
     True
     """
 
-    @overload
-    def __new__(cls) -> enable_grad: ...
-    @overload
-    def __new__(cls, function: _F) -> _F: ...  # type: ignore[misc]
-    def __new__(cls, function: Any = None) -> Any:
-        mode = super().__new__(cls)
-        if function is None:
-            return mode
-        mode.__init__()  # type: ignore[misc]
-        return mode(function)
-
-    def __init__(self) -> None:
-        super().__init__(True)
+    _switch = True
 
 
 class set_grad_enabled(_GradMode):

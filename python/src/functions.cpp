@@ -72,6 +72,17 @@ std::vector<Tensor> tensors_in(const nb::args& args, const char* who) {
   return tensors;
 }
 
+Tensor squeezed_where_one(const Tensor& x, const Axes& axes) {
+  if (axes.all()) return squeeze(x);
+  Dims ones;
+  for (const std::int64_t axis : axes.list()) {
+    // A 0-d tensor has an axis 0 and -1 in PyTorch.
+    const bool scalar = x.ndim() == 0 && (axis == 0 || axis == -1);
+    if (!scalar && x.size(axis) == 1) ones.push_back(axis);
+  }
+  return squeeze(x, ones);
+}
+
 nb::handle result_type_of(nb::module_& m, const char* name) {
   nb::object type = nb::module_::import_("baregrad.results").attr(name);
   m.attr(name) = type;

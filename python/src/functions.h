@@ -45,6 +45,16 @@ struct Alias {
 };
 void define_aliases(nb::module_& m, std::initializer_list<Alias> aliases);
 
+// What reductions look like in the engine.
+using Reduce = Tensor (*)(const Tensor&, const Axes&, bool);
+using ReduceTo = Tensor (*)(const Tensor&, const Axes&, bool, DTypeOption);
+using Position = Tensor (*)(const Tensor&, std::optional<std::int64_t>, bool);
+using Spread = Tensor (*)(const Tensor&, const Axes&, double, bool);
+using AlongAxis = Tensor (*)(const Tensor&, std::int64_t);
+
+/// PyTorch's squeeze: of the axes named, those of other sizes stay.
+Tensor squeezed_where_one(const Tensor& x, const Axes& axes);
+
 /// How PyTorch and the array API call the same two arguments.
 struct Spelling {
   const char* axis;

@@ -27,16 +27,6 @@ Tensor reshaped(const Tensor& x, const Dims& shape, std::optional<bool> copy) {
   return *copy ? clone(reshape(x, shape)) : x.view(shape);
 }
 
-/// PyTorch's: axes of other sizes stay.
-Tensor squeezed_where_one(const Tensor& x, const Axes& axes) {
-  if (axes.all()) return squeeze(x);
-  Dims ones;
-  for (const std::int64_t axis : axes.list()) {
-    if (x.ndim() > 0 && x.size(axis) == 1) ones.push_back(axis);
-  }
-  return squeeze(x, ones);
-}
-
 PadMode pad_mode(const std::string& name) {
   if (name == "constant") return PadMode::Constant;
   if (name == "reflect") return PadMode::Reflect;

@@ -11,12 +11,7 @@
 namespace baregrad::python {
 namespace {
 
-using Reduce = Tensor (*)(const Tensor&, const Axes&, bool);
-using ReduceTo = Tensor (*)(const Tensor&, const Axes&, bool, DTypeOption);
-using Position = Tensor (*)(const Tensor&, std::optional<std::int64_t>, bool);
-using Spread = Tensor (*)(const Tensor&, const Axes&, double, bool);
 using Scan = Tensor (*)(const Tensor&, std::int64_t, DTypeOption);
-using AlongAxis = Tensor (*)(const Tensor&, std::int64_t);
 
 void def_reduce_by_axis(nb::module_& m, const char* name, Reduce op, const char* doc) {
   m.def(

@@ -10,11 +10,6 @@
 namespace baregrad::python {
 namespace {
 
-using Reduce = Tensor (*)(const Tensor&, const Axes&, bool);
-using ReduceTo = Tensor (*)(const Tensor&, const Axes&, bool, DTypeOption);
-using Position = Tensor (*)(const Tensor&, std::optional<std::int64_t>, bool);
-using Spread = Tensor (*)(const Tensor&, const Axes&, double, bool);
-using AlongAxis = Tensor (*)(const Tensor&, std::int64_t);
 using Product = Tensor (*)(const Tensor&, const Tensor&);
 
 void def_reduce(TensorClass& tensor, const char* name, Reduce op, const char* doc) {

@@ -5,6 +5,7 @@
 #include "baregrad/ops.h"
 #include "call.h"
 #include "core/message.h"
+#include "functions.h"
 #include "tensor_methods.h"
 
 namespace baregrad::python {
@@ -49,18 +50,6 @@ Tensor repeat_axes(const Tensor& x, const Dims& counts) {
   return tile(x, counts);
 }
 
-/// PyTorch's: an axis that is named but not of size 1 stays.
-Tensor squeeze_ones(const Tensor& x, const Axes& axes) {
-  if (axes.all()) return squeeze(x);
-  Dims ones;
-  for (const std::int64_t axis : axes.list()) {
-    // A 0-d tensor has an axis 0 and -1 in PyTorch.
-    const bool scalar = x.ndim() == 0 && (axis == 0 || axis == -1);
-    if (!scalar && x.size(axis) == 1) ones.push_back(axis);
-  }
-  return squeeze(x, ones);
-}
-
 Tensor transpose_matrix(const Tensor& x) {
   if (x.ndim() > 2) {
     throw ShapeError(
@@ -92,7 +81,7 @@ tensor([[0, 1, 2],
       .def("swapaxes", &Tensor::transpose, nb::arg("axis0"), nb::arg("axis1"),
            "A view with two axes swapped.")
       .def("t", &transpose_matrix, "A view of a matrix with its axes swapped.")
-      .def("squeeze", &squeeze_ones, nb::arg("dim") = nb::none(),
+      .def("squeeze", &squeezed_where_one, nb::arg("dim") = nb::none(),
            "A view without the axes of size 1: all of them, or those named that are.")
       .def(
           "unsqueeze", [](const Tensor& x, std::int64_t dim) { return expand_dims(x, {dim}); },

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "baregrad/baregrad.h"
+#include "tests/message_of.h"
 
 namespace baregrad {
 
@@ -43,21 +44,6 @@ inline Tensor identity(std::int64_t n) { return eye(n, {}, 0, DType::Float64); }
 /// How far the columns are from orthonormal.
 inline double disorder(const Tensor& q) {
   return distance(matmul(q.mT(), q), broadcast_to(identity(q.size(-1)), matmul(q.mT(), q).shape()));
-}
-
-/// The message of what fn throws; the test fails when it throws nothing or something else.
-template <class E>
-std::string message_of(const std::function<void()>& fn) {
-  try {
-    fn();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << "another exception: " << error.what();
-    return "";
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
 }
 
 }  // namespace baregrad

@@ -10,6 +10,7 @@
 
 #include "baregrad/baregrad.h"
 #include "baregrad/nn.h"
+#include "tests/message_of.h"
 
 namespace baregrad {
 
@@ -63,20 +64,6 @@ inline GoldenRow function_row(std::string name, std::function<Tensor(const Tenso
 /// Every element within atol + rtol |wanted|; NaN never is.
 ::testing::AssertionResult near(const Tensor& got, const Tensor& wanted, double rtol, double atol);
 
-/// The message of what fn throws; the test fails when it throws nothing or something else.
-template <class E, class F>
-std::string message_of(F&& fn) {
-  try {
-    fn();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << "another exception: " << error.what();
-    return "";
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
 #define EXPECT_CONTAINS(text, part) \
   EXPECT_NE((text).find(part), std::string::npos) << "in: " << (text)
 

@@ -16,8 +16,6 @@ IGNORED = [
     # Classes of the extension are made by nanobind's metaclass and share its one __init__.
     r" is inconsistent, metaclass differs$",
     r"\.__init__ is inconsistent, stub does not have \*args parameter \"args\"$",
-    # no_grad() and no_grad(function) are two overloads; what they share has a default.
-    r"_grad\.__new__ is inconsistent, runtime parameter \"function\" has a default value of type None",
     # Every class with a C layout is one; the decorator is not in typing yet.
     r" is a disjoint base at runtime, but isn't marked with @disjoint_base in the stub$",
 ]
