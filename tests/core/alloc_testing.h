@@ -70,6 +70,15 @@ class Worker {
   std::thread thread_;
 };
 
+/// Whether a forked child may allocate while other threads of its parent did at the moment of the
+/// fork. The C library's malloc is made for that. GCC 12's sanitizers do not take their allocators'
+/// locks before a fork: the child waits for one that a thread of the parent held, for ever.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kMayAllocateAroundFork = false;
+#else
+inline constexpr bool kMayAllocateAroundFork = true;
+#endif
+
 /// Runs `body` in a forked child; true when it returned true there.
 inline bool true_in_child(const std::function<bool()>& body) {
   const pid_t child = fork();

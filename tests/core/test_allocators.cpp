@@ -216,13 +216,8 @@ TYPED_TEST(EveryAllocator, WorksInAForkedChild) {
   Allocator& allocator = this->allocator();
   const Block kept = make_block(allocator, 5000, 9);
   std::atomic<bool> stop{false};
-  // Other threads are likely to be inside the allocator at the moment of the fork. Not under ASan:
-  // its own malloc does not survive that.
-#if defined(__SANITIZE_ADDRESS__)
-  constexpr int kBusyThreads = 0;
-#else
-  constexpr int kBusyThreads = 2;
-#endif
+  // Other threads are likely to be inside the allocator at the moment of the fork.
+  constexpr int kBusyThreads = kMayAllocateAroundFork ? 2 : 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < kBusyThreads; ++t) {
     threads.emplace_back([&] {

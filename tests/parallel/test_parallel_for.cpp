@@ -27,6 +27,7 @@
 #include "baregrad/parallel.h"
 #include "parallel/parallel_for.h"
 #include "parallel/serial.h"
+#include "tests/core/alloc_testing.h"
 
 namespace baregrad {
 namespace {
@@ -575,17 +576,9 @@ TEST_F(Fork, WhileAnotherThreadIsInsideARegion) {
   EXPECT_EQ(status, 12);
 }
 
-// The sanitizers' allocators, unlike the C library's, are not safe to use in a child when another
-// thread allocated at the moment of fork, and throwing allocates.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMayAllocateAroundFork = false;
-#else
-constexpr bool kMayAllocateAroundFork = true;
-#endif
-
 bool region_works_and_throws() {
   if (!sums_correctly(100, 3)) return false;
-  if (!kMayAllocateAroundFork) return true;
+  if (!testing_tools::kMayAllocateAroundFork) return true;  // throwing allocates
   try {
     parallel_for(8, 1, [](std::int64_t begin, std::int64_t) { throw begin; });
     return false;
