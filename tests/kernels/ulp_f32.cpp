@@ -3,6 +3,7 @@
 // A stratified million inputs per op and ISA; with BAREGRAD_TEST_LONG=1 also all 2^32 for the rows
 // that say so.
 #include <algorithm>
+#include <atomic>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -202,24 +203,26 @@ Worst check_unary(const UnaryRow& row, ElementwiseFn kernel, const std::vector<f
   return worst;
 }
 
-/// All 2^32 floats, on two threads.
+/// All 2^32 floats, on all CPUs: a block of them at a time to whoever is free.
 Worst check_everything(const UnaryRow& row, ElementwiseFn kernel) {
   constexpr std::uint64_t kBlock = 1 << 16;
-  const auto half = [&](std::uint64_t begin, Worst* worst) {
+  std::atomic<std::uint64_t> next{0};
+  const auto take_blocks = [&](Worst* worst) {
     std::vector<float> in(kBlock);
-    for (std::uint64_t first = begin; first < begin + (1ull << 31); first += kBlock) {
+    for (std::uint64_t first; (first = next.fetch_add(kBlock)) < (1ull << 32);) {
       for (std::uint64_t k = 0; k < kBlock; ++k) {
         in[k] = std::bit_cast<float>(static_cast<std::uint32_t>(first + k));
       }
       worst->take(check_unary(row, kernel, in));
     }
   };
-  Worst positive, negative;
-  std::thread other(half, 1ull << 31, &negative);
-  half(0, &positive);
-  other.join();
-  positive.take(negative);
-  return positive;
+  std::vector<Worst> found(std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::thread> threads;
+  for (Worst& worst : found) threads.emplace_back(take_blocks, &worst);
+  for (std::thread& thread : threads) thread.join();
+  Worst worst;
+  for (const Worst& each : found) worst.take(each);
+  return worst;
 }
 
 bool long_form() {
