@@ -16,7 +16,8 @@ struct Windows {
   Windows(const Attrs& attrs, int axis, std::int64_t image, std::int64_t windows)
       : size(image),
         count(windows),
-        stride(attrs.dims[1][axis]),
+        // A longer step leads out of the image at once, where no second window begins.
+        stride(std::min(attrs.dims[1][axis], image + 2 * attrs.dims[2][axis] + 1)),
         padding(attrs.dims[2][axis]),
         // No window reaches further.
         kernel(std::min(attrs.dims[0][axis], image + 2 * attrs.dims[2][axis])) {}

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "baregrad/error.h"
+#include "ops/infer.h"
 
 namespace baregrad::fuzz {
 
@@ -16,6 +17,7 @@ namespace {
 
 // A sound tensor has at most this many elements, so that a call takes microseconds.
 constexpr std::int64_t kFewElements = 3000;
+constexpr double kManyPositions = 1 << 22;
 constexpr std::int64_t kBoundedElements = std::int64_t{1} << 20;
 
 constexpr std::int64_t kAbsurd[] = {-1,
@@ -35,6 +37,19 @@ constexpr std::int64_t kAbsurd[] = {-1,
 bool overflows(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product);
+}
+
+/// How many positions index tensors of these shapes name together, where they broadcast.
+double positions_named(const std::vector<Index>& indices) {
+  Dims joint;
+  for (const Index& index : indices) {
+    const auto* tensor = std::get_if<Tensor>(&index.value());
+    if (tensor == nullptr || tensor->dtype() == DType::Bool) continue;
+    if (!broadcast_shapes(joint, tensor->shape(), joint)) return 0;
+  }
+  double count = 1;
+  for (const std::int64_t size : joint) count *= static_cast<double>(size);
+  return count;
 }
 
 }  // namespace
@@ -505,6 +520,8 @@ std::vector<Index> Source::index_list(const Tensor& x, Size many) {
       if (chance(15)) shape = Dims{1};
       if (chance(4)) shape = small_shape();
       out.emplace_back(indices(shape, size, many));
+      // Few positions each may be very many together.
+      if (many == Size::Bounded && positions_named(out) > kManyPositions) out.back() = Index(0);
     } else if (kind < 98 && size <= kFewElements) {
       Dims shape{chance(92) ? size : size + 1};
       if (axis + 1 < ndim && chance(30) && x.defined() && x.shape()[axis + 1] <= 64) {

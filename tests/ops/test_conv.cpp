@@ -540,6 +540,21 @@ TEST(Pooling, OverlappingWindowsAddTheirGradients) {
   EXPECT_EQ(autograd::gradcheck(uneven, {y}), "");
 }
 
+TEST(Pooling, HugeStepsLeaveOneWindow) {
+  constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
+  std::mt19937 rng(12);
+  const Tensor x = real(rng, {1, 2, 4, 6});
+  const Tensor corner = narrow(narrow(x, 2, 0, 2), 3, 0, 2);  // a window of 3 begins in the border
+  for (const std::int64_t step : {kFar, kFar / 4, std::int64_t{100}}) {
+    PoolOptions options{{3, 3}, {step, step}, {1, 1}};
+    options.count_include_pad = false;
+    expect_values(max_pool2d(x, options), {1, 2, 1, 1}, values(max(corner, {2, 3})));
+    expect_values(avg_pool2d(x, options), {1, 2, 1, 1}, values(mean(corner, {2, 3})));
+    const Tensor g = full({1, 2, 1, 1}, 4.0, float64);
+    expect_values(sum(avg_pool2d_backward(g, {4, 6}, options)), {}, {8});
+  }
+}
+
 TEST(Pooling, HugeWindowsAreCutToTheImage) {
   constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max() / 4;
   const Tensor x = pattern({1, 1, 3, 4});
