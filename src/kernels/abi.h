@@ -31,10 +31,12 @@ struct View {
 };
 
 /// n elements of one compute type, contiguous in and out. `in[k]` may equal `out`.
-/// Predicates and comparisons write bool bytes (0 or 1); `where` reads its condition as bool bytes.
-/// params: the op's numbers (slope, alpha, ...), at most two, else null.
+/// Where bit k of `repeated` is set, in[k] is one element that stands for all n, and lies apart
+/// from `out`. Kernels that take that are those of takes_repeated (elementwise.h); never all
+/// inputs. Predicates and comparisons write bool bytes (0 or 1); `where` reads its condition as
+/// bool bytes. params: the op's numbers (slope, alpha, ...), at most two, else null.
 using ElementwiseFn = void (*)(const void* const* in, void* out, std::int64_t n,
-                               const double* params);
+                               const double* params, std::uint32_t repeated);
 
 /// n elements converted, contiguous in and out, not overlapping unless the item sizes are equal.
 using CastFn = void (*)(const void* in, void* out, std::int64_t n);

@@ -24,10 +24,9 @@ constexpr std::int64_t kGrain = 16384;
 // Rows of a block gathered together for a transposed input: 64 bytes of float32, a cache line.
 constexpr std::int64_t kBlockRows = 16;
 constexpr std::int64_t kBlockCols = 128;
-
 enum class Access : std::uint8_t {
   Direct,      // contiguous, aligned, of the kernel's type: no tile
-  Splat,       // one value along the run: a tile filled once
+  Splat,       // one value along the run: repeated by the kernel, or a tile filled with it
   Strided,     // gathered and converted, run by run
   Transposed,  // gathered block by block: neighbouring rows share cache lines
 };
@@ -45,14 +44,24 @@ struct Operand {
 struct alignas(64) Scratch {
   char raw[kMaxOperands][kBlockRows * kBlockCols * 8];
   char tile[kMaxOperands][kBlockRows * kBlockCols * 8];
-  const char* splat_of[kMaxOperands] = {};
-  std::int64_t splat_length[kMaxOperands] = {};
+  // What a tile holds of a run: rows that repeat it are staged once.
+  const char* staged[kMaxOperands] = {};
+  std::int64_t staged_length[kMaxOperands] = {};
 };
+
+using Bases = std::array<char*, kMaxOperands>;
 
 class Walk {
  public:
-  Walk(Plan& plan, std::span<const Operand> operands, ElementwiseFn fn, const double* params)
-      : plan_(plan), operands_(operands), fn_(fn), params_(params), casts_(active_table().cast) {}
+  /// `repeats`: the kernel takes operands that are one element.
+  Walk(Plan& plan, std::span<const Operand> operands, ElementwiseFn fn, const double* params,
+       bool repeats)
+      : plan_(plan),
+        operands_(operands),
+        fn_(fn),
+        params_(params),
+        casts_(active_table().cast),
+        repeats_(repeats) {}
 
   void run() {
     if (plan_.ndim >= 2 && plan_.inner() < kShortRun) {
@@ -65,19 +74,28 @@ class Walk {
  private:
   // ---- Long runs: rows of the innermost dimension, cut into tiles ----------------------------
   void run_long() {
-    bool all_direct = true;
-    bool blocked = false;
     std::int64_t widest = 1;
-    for (const Operand& o : operands_) {
-      all_direct &= o.access == Access::Direct;
+    bool staged = false;
+    bool blocked = false;
+    direct_rows_ = true;
+    all_splat_ = operands_.size() > 1;
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      const Operand& o = operands_[k];
+      const bool splat = o.access == Access::Splat;
+      if (k > 0) all_splat_ &= splat;
+      if (splat && repeats_) repeated_ |= 1U << (k - 1);
+      staged |= o.access == Access::Strided || (splat && !repeats_);
       blocked |= o.access == Access::Transposed;
+      direct_rows_ &= o.access == Access::Direct || (splat && repeats_ && is_direct_splat(k));
       widest = std::max({widest, static_cast<std::int64_t>(itemsize(o.dtype)),
                          static_cast<std::int64_t>(itemsize(o.kernel_dtype))});
     }
     const std::int64_t inner = plan_.inner();
     row_dim_ = plan_.ndim >= 2 ? plan_.shape[plan_.ndim - 2] : 1;
-    rows_per_unit_ = blocked ? kBlockRows : 1;
-    tile_ = blocked ? kBlockCols : all_direct ? inner : kTileBytes / widest;
+    blocked_ = blocked;
+    direct_rows_ &= !all_splat_;
+    rows_per_unit_ = blocked ? kBlockRows : std::clamp<std::int64_t>(kGrain / inner, 1, row_dim_);
+    tile_ = blocked ? kBlockCols : staged && !all_splat_ ? kTileBytes / widest : inner;
     const std::int64_t cols_per_unit =
         std::min(inner, std::max(kGrain / rows_per_unit_, kTileBytes));
     const std::int64_t row_blocks = (row_dim_ + rows_per_unit_ - 1) / rows_per_unit_;
@@ -94,25 +112,35 @@ class Walk {
     parallel::parallel_for(outer * row_blocks * col_blocks, grain, body);
   }
 
+  /// The kernel can read the one element where it lies, in every row.
+  bool is_direct_splat(std::size_t k) const {
+    const Operand& o = operands_[k];
+    return o.dtype == o.kernel_dtype && is_aligned(o.base, o.dtype);
+  }
+
   void unit(std::int64_t u, std::int64_t row_blocks, std::int64_t col_blocks,
             std::int64_t cols_per_unit, Scratch& scratch) const {
     const std::int64_t col0 = u % col_blocks * cols_per_unit;
     u /= col_blocks;
     const std::int64_t row0 = u % row_blocks * rows_per_unit_;
     std::int64_t rest = u / row_blocks;
-    std::array<char*, kMaxOperands> base{};
-    for (std::size_t k = 0; k < operands_.size(); ++k) base[k] = operands_[k].base;
+    Bases at{};
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      at[k] = operands_[k].base + row0 * row_stride(k) + col0 * operands_[k].inner_stride;
+    }
     for (int d = plan_.ndim - 3; d >= 0; --d) {
       const std::int64_t i = rest % plan_.shape[d];
       rest /= plan_.shape[d];
-      for (std::size_t k = 0; k < operands_.size(); ++k) {
-        base[k] += i * plan_.strides[static_cast<int>(k)][d];
-      }
+      for (std::size_t k = 0; k < operands_.size(); ++k) at[k] += i * plan_.strides[k][d];
     }
     const std::int64_t rows = std::min(rows_per_unit_, row_dim_ - row0);
-    const std::int64_t end = std::min(col0 + cols_per_unit, plan_.inner());
-    for (std::int64_t col = col0; col < end; col += tile_) {
-      block(base, row0, rows, col, std::min(tile_, end - col), scratch);
+    const std::int64_t cols = std::min(cols_per_unit, plan_.inner() - col0);
+    if (direct_rows_) return run_direct(at, rows, cols);
+    if (blocked_) return run_blocks(at, rows, cols, scratch);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t col = 0; col < cols; col += tile_) {
+        run_staged(at, r, col, std::min(tile_, cols - col), scratch);
+      }
     }
   }
 
@@ -120,48 +148,70 @@ class Walk {
     return plan_.ndim >= 2 ? plan_.strides[k][plan_.ndim - 2] : 0;
   }
 
-  void block(const std::array<char*, kMaxOperands>& base, std::int64_t row0, std::int64_t rows,
-             std::int64_t col, std::int64_t n, Scratch& scratch) const {
-    std::array<char*, kMaxOperands> at{};
-    for (std::size_t k = 0; k < operands_.size(); ++k) {
-      const Operand& o = operands_[k];
-      at[k] = base[k] + row0 * row_stride(k) + col * o.inner_stride;
-      if (o.access != Access::Transposed) continue;
-      const bool same = o.dtype == o.kernel_dtype;
-      char* raw = same ? scratch.tile[k] : scratch.raw[k];
-      stage_kernels(itemsize(o.dtype))
-          .transpose(raw, at[k], rows, row_stride(k), n, o.inner_stride);
-      if (!same) cast(o.dtype, o.kernel_dtype, raw, scratch.tile[k], rows * n);
+  /// Rows that the kernel takes as they lie.
+  void run_direct(const Bases& at, std::int64_t rows, std::int64_t n) const {
+    std::array<const void*, kMaxInputs> in{};
+    std::array<std::int64_t, kMaxInputs> step{};
+    for (std::size_t k = 1; k < operands_.size(); ++k) {
+      in[k - 1] = at[k];
+      step[k - 1] = row_stride(k);
     }
-    for (std::int64_t r = 0; r < rows; ++r) {
-      std::array<const void*, kMaxInputs> in{};
+    char* dst = at[0];
+    for (std::int64_t r = 0; r < rows; ++r, dst += row_stride(0)) {
+      fn_(in.data(), dst, n, params_, repeated_);
+      for (std::size_t k = 0; k < kMaxInputs; ++k)
+        in[k] = static_cast<const char*>(in[k]) + step[k];
+    }
+  }
+
+  /// Blocks of rows and columns: transposed inputs are gathered a block at a time.
+  void run_blocks(const Bases& at, std::int64_t rows, std::int64_t cols, Scratch& scratch) const {
+    for (std::int64_t col = 0; col < cols; col += tile_) {
+      const std::int64_t n = std::min(tile_, cols - col);
       for (std::size_t k = 1; k < operands_.size(); ++k) {
         const Operand& o = operands_[k];
-        const char* src = at[k] + r * row_stride(k);
-        switch (o.access) {
-          case Access::Direct:
-            in[k - 1] = src;
-            break;
-          case Access::Splat:
-            in[k - 1] = splat(k, src, n, scratch);
-            break;
-          case Access::Strided:
-            in[k - 1] = load(k, src, n, scratch);
-            break;
-          case Access::Transposed:
-            in[k - 1] =
-                scratch.tile[k] + r * n * static_cast<std::int64_t>(itemsize(o.kernel_dtype));
-            break;
-        }
+        if (o.access != Access::Transposed) continue;
+        const bool same = o.dtype == o.kernel_dtype;
+        char* raw = same ? scratch.tile[k] : scratch.raw[k];
+        stage_kernels(itemsize(o.dtype))
+            .transpose(raw, at[k] + col * o.inner_stride, rows, row_stride(k), n, o.inner_stride);
+        if (!same) cast(o.dtype, o.kernel_dtype, raw, scratch.tile[k], rows * n);
       }
-      const Operand& out = operands_[0];
-      char* dst = at[0] + r * row_stride(0);
-      if (out.access == Access::Direct) {
-        fn_(in.data(), dst, n, params_);
-      } else {
-        fn_(in.data(), scratch.tile[0], n, params_);
-        store(scratch.tile[0], dst, n, scratch);
+      for (std::int64_t r = 0; r < rows; ++r) run_staged(at, r, col, n, scratch);
+    }
+  }
+
+  /// n elements of row r from column `col` on.
+  void run_staged(const Bases& at, std::int64_t r, std::int64_t col, std::int64_t n,
+                  Scratch& scratch) const {
+    std::array<const void*, kMaxInputs> in{};
+    for (std::size_t k = 1; k < operands_.size(); ++k) {
+      const Operand& o = operands_[k];
+      const char* src = at[k] + r * row_stride(k) + col * o.inner_stride;
+      switch (o.access) {
+        case Access::Direct:
+          in[k - 1] = src;
+          break;
+        case Access::Splat:
+          in[k - 1] = splat(k, src, all_splat_ || repeats_ ? 1 : n, scratch);
+          break;
+        case Access::Strided:
+          in[k - 1] = load(k, src, n, scratch);
+          break;
+        case Access::Transposed:
+          in[k - 1] = scratch.tile[k] + r * n * static_cast<std::int64_t>(itemsize(o.kernel_dtype));
+          break;
       }
+    }
+    char* dst = at[0] + r * row_stride(0) + col * operands_[0].inner_stride;
+    if (all_splat_) {
+      fn_(in.data(), scratch.tile[0], 1, params_, 0);
+      store_repeated(scratch.tile[0], dst, n);
+    } else if (operands_[0].access == Access::Direct) {
+      fn_(in.data(), dst, n, params_, repeated_);
+    } else {
+      fn_(in.data(), scratch.tile[0], n, params_, repeated_);
+      store(scratch.tile[0], dst, n, scratch);
     }
   }
 
@@ -170,6 +220,7 @@ class Walk {
   }
 
   const char* load(std::size_t k, const char* src, std::int64_t n, Scratch& scratch) const {
+    if (is_staged(k, src, n, scratch)) return scratch.tile[k];
     const Operand& o = operands_[k];
     if (o.dtype == o.kernel_dtype) {
       strided_copy(scratch.tile[k], static_cast<std::int64_t>(itemsize(o.dtype)), src,
@@ -187,7 +238,7 @@ class Walk {
   }
 
   const char* splat(std::size_t k, const char* src, std::int64_t n, Scratch& scratch) const {
-    if (scratch.splat_of[k] == src && scratch.splat_length[k] >= n) return scratch.tile[k];
+    if (is_staged(k, src, n, scratch)) return scratch.tile[k];
     const Operand& o = operands_[k];
     alignas(8) char value[8];
     alignas(8) char element[8];
@@ -195,9 +246,22 @@ class Walk {
     cast(o.dtype, o.kernel_dtype, element, value, 1);
     strided_copy(scratch.tile[k], static_cast<std::int64_t>(itemsize(o.kernel_dtype)), value, 0, n,
                  itemsize(o.kernel_dtype));
-    scratch.splat_of[k] = src;
-    scratch.splat_length[k] = n;
     return scratch.tile[k];
+  }
+
+  /// Whether the tile holds n elements from `src` already; it will from now on.
+  static bool is_staged(std::size_t k, const char* src, std::int64_t n, Scratch& scratch) {
+    if (scratch.staged[k] == src && scratch.staged_length[k] >= n) return true;
+    scratch.staged[k] = src;
+    scratch.staged_length[k] = n;
+    return false;
+  }
+
+  void store_repeated(const char* one, char* dst, std::int64_t n) const {
+    const Operand& o = operands_[0];
+    alignas(8) char value[8];
+    cast(o.kernel_dtype, o.dtype, one, value, 1);
+    strided_copy(dst, o.inner_stride, value, 0, n, itemsize(o.dtype));
   }
 
   void store(const char* tile, char* dst, std::int64_t n, Scratch& scratch) const {
@@ -254,7 +318,7 @@ class Walk {
     const bool same = o.dtype == o.kernel_dtype;
     char* flat = o.base + first * width;
     char* result = o.flat && same ? flat : scratch.tile[0];
-    fn_(in.data(), result, n, params_);
+    fn_(in.data(), result, n, params_, 0);
     if (result == flat) return;
     if (!same) {
       char* converted = o.flat ? flat : scratch.raw[0];
@@ -301,6 +365,11 @@ class Walk {
   ElementwiseFn fn_;
   const double* params_;
   const CastFn (*casts_)[kNumDTypes];
+  bool repeats_;
+  std::uint32_t repeated_ = 0;
+  bool direct_rows_ = false;  // nothing to stage
+  bool all_splat_ = false;    // every input is one element along the run
+  bool blocked_ = false;
   std::int64_t row_dim_ = 1;
   std::int64_t rows_per_unit_ = 1;
   std::int64_t tile_ = 1;
@@ -334,7 +403,7 @@ void block_transposed(Plan& plan, std::span<Operand> operands) {
 }
 
 void walk(ElementwiseFn fn, std::span<const View* const> views,
-          std::span<const DType> kernel_dtypes, const double* params) {
+          std::span<const DType> kernel_dtypes, const double* params, bool repeats) {
   Plan plan = make_plan(views);
   if (plan.numel == 0) return;
   std::array<Operand, kMaxOperands> storage;
@@ -355,19 +424,19 @@ void walk(ElementwiseFn fn, std::span<const View* const> views,
                                                             : Access::Strided;
   }
   block_transposed(plan, operands);
-  Walk(plan, operands, fn, params).run();
+  Walk(plan, operands, fn, params, repeats).run();
 }
 
-void copy_kernel_1(const void* const* in, void* out, std::int64_t n, const double*) {
+void copy_kernel_1(const void* const* in, void* out, std::int64_t n, const double*, std::uint32_t) {
   std::memmove(out, in[0], static_cast<std::size_t>(n));
 }
-void copy_kernel_2(const void* const* in, void* out, std::int64_t n, const double*) {
+void copy_kernel_2(const void* const* in, void* out, std::int64_t n, const double*, std::uint32_t) {
   std::memmove(out, in[0], static_cast<std::size_t>(n) * 2);
 }
-void copy_kernel_4(const void* const* in, void* out, std::int64_t n, const double*) {
+void copy_kernel_4(const void* const* in, void* out, std::int64_t n, const double*, std::uint32_t) {
   std::memmove(out, in[0], static_cast<std::size_t>(n) * 4);
 }
-void copy_kernel_8(const void* const* in, void* out, std::int64_t n, const double*) {
+void copy_kernel_8(const void* const* in, void* out, std::int64_t n, const double*, std::uint32_t) {
   std::memmove(out, in[0], static_cast<std::size_t>(n) * 8);
 }
 
@@ -382,6 +451,12 @@ DType kernel_output_dtype(OpId op, DType compute) noexcept {
   return family == Family::Predicate || family == Family::Compare ? DType::Bool : compute;
 }
 
+bool takes_repeated(OpId op, DType compute) noexcept {
+  const Family family = op_info(op).family;
+  const bool several = family == Family::Binary || (family == Family::Ternary && op != OpId::where);
+  return several && is_floating(compute);
+}
+
 void elementwise(const ElementwiseCall& call) {
   const ElementwiseFn fn =
       active_table().elementwise[static_cast<int>(call.op)][static_cast<int>(call.compute)];
@@ -392,7 +467,8 @@ void elementwise(const ElementwiseCall& call) {
     dtypes[k + 1] = kernel_input_dtype(call.op, static_cast<int>(k), call.compute);
   }
   const std::size_t count = call.in.size() + 1;
-  walk(fn, {views.data(), count}, {dtypes.data(), count}, call.params);
+  walk(fn, {views.data(), count}, {dtypes.data(), count}, call.params,
+       takes_repeated(call.op, call.compute));
 }
 
 void copy(const View& in, const View& out) {
@@ -401,7 +477,7 @@ void copy(const View& in, const View& out) {
   const ElementwiseFn fn = kCopy[bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3];
   const View* views[] = {&out, &in};
   const DType dtypes[] = {out.dtype, out.dtype};
-  walk(fn, views, dtypes, nullptr);
+  walk(fn, views, dtypes, nullptr, /*repeats=*/false);
 }
 
 }  // namespace baregrad::kernels

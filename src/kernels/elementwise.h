@@ -25,5 +25,8 @@ void copy(const View& in, const View& out);
 /// What the kernel of `op` reads as its input k, and writes, when it computes in `compute`.
 DType kernel_input_dtype(OpId op, int k, DType compute) noexcept;
 DType kernel_output_dtype(OpId op, DType compute) noexcept;
+/// Whether that kernel takes inputs that are one element (`repeated`, abi.h): floats to floats, of
+/// more than one input. All others read n elements of each.
+bool takes_repeated(OpId op, DType compute) noexcept;
 
 }  // namespace baregrad::kernels

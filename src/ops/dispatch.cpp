@@ -29,7 +29,8 @@ using kernels::View;
 // Below this many elements a contiguous call goes straight to the kernel: planning and splitting
 // would cost more than the work.
 constexpr std::int64_t kSmall = 8192;
-// Up to this many elements an input of one element is repeated on the stack.
+// Up to this many elements an input of one element is repeated on the stack, for kernels that do
+// not repeat it themselves.
 constexpr std::int64_t kSmallRepeat = 256;
 
 View view_of(const Tensor& t) {
@@ -96,7 +97,9 @@ bool run_small(const OpCall& call, DType compute, const Tensor& out) {
   if (n > kSmall || compute != kernels::compute_dtype(compute)) return false;
   if (out.dtype() != kernels::kernel_output_dtype(call.op, compute)) return false;
   std::array<const void*, kernels::kMaxInputs> in{};
-  alignas(64) char repeated[kernels::kMaxInputs][kSmallRepeat * 8];
+  alignas(64) char filled[kernels::kMaxInputs][kSmallRepeat * 8];
+  const bool takes_repeated = kernels::takes_repeated(call.op, compute);
+  std::uint32_t repeated = 0;
   for (std::size_t k = 0; k < call.inputs.size(); ++k) {
     const Tensor& t = *call.inputs[k];
     if (t.dtype() != kernels::kernel_input_dtype(call.op, static_cast<int>(k), compute))
@@ -104,18 +107,22 @@ bool run_small(const OpCall& call, DType compute, const Tensor& out) {
     in[k] = t.data_ptr();
     if (t.shape() == out.shape()) {
       if (!t.is_contiguous() || !t.is_aligned()) return false;
+    } else if (t.numel() != 1) {
+      return false;
+    } else if (takes_repeated && t.is_aligned()) {
+      repeated |= 1U << k;
     } else {
-      if (t.numel() != 1 || n > kSmallRepeat) return false;
+      if (n > kSmallRepeat) return false;
       const std::size_t width = itemsize(t.dtype());
-      kernels::strided_copy(repeated[k], static_cast<std::int64_t>(width),
+      kernels::strided_copy(filled[k], static_cast<std::int64_t>(width),
                             static_cast<const char*>(in[k]), 0, n, width);
-      in[k] = repeated[k];
+      in[k] = filled[k];
     }
   }
   const auto fn =
       kernels::active_table().elementwise[static_cast<int>(call.op)][static_cast<int>(compute)];
   const watch::KernelScope scope(call.op);
-  fn(in.data(), out.data_ptr(), n, call.attrs.params);
+  fn(in.data(), out.data_ptr(), n, call.attrs.params, repeated);
   return true;
 }
 
@@ -141,11 +148,11 @@ bool gives_truth(OpId op) {
 }
 
 void call_plain(OpId op, DType dtype, const void* const* in, const Tensor& out,
-                const double* params) {
+                const double* params, std::uint32_t repeated) {
   const auto fn =
       kernels::active_table().elementwise[static_cast<int>(op)][static_cast<int>(dtype)];
   const watch::KernelScope scope(op);
-  fn(in, out.data_ptr(), out.numel(), params);
+  fn(in, out.data_ptr(), out.numel(), params, repeated);
 }
 
 /// The first input that is not 0-d, which the others are compared with.
@@ -161,13 +168,13 @@ const Tensor& widest_of(const OpCall& call) {
 /// is nothing to promote, to broadcast or to stage.
 class PlainCall {
  public:
-  explicit PlainCall(const OpCall& call) : call_(call), like_(widest_of(call)) {
+  explicit PlainCall(const OpCall& call)
+      : call_(call), like_(widest_of(call)), truth_(gives_truth(call.op)) {
     fits_ = is_plain(call.op) && like_.numel() <= kSmall;
     for (std::size_t k = 0; fits_ && k < call.inputs.size(); ++k) {
       const Tensor& t = *call.inputs[k];
       fits_ = is_plain(t) && t.dtype() == like_.dtype() && take(k, t);
     }
-    truth_ = gives_truth(call.op);
   }
   PlainCall(const PlainCall&) = delete;
   PlainCall& operator=(const PlainCall&) = delete;
@@ -183,7 +190,8 @@ class PlainCall {
     const std::size_t bytes = out.nbytes();
     for (std::size_t k = 0; fits && k < call_.inputs.size(); ++k) {
       const auto from = reinterpret_cast<std::uintptr_t>(in_[k]);
-      fits = (from == to && !truth_) || from + like_.nbytes() <= to || to + bytes <= from;
+      const bool in_place = from == to && !truth_ && (repeated_ >> k & 1U) == 0;
+      fits = in_place || from + like_.nbytes() <= to || to + bytes <= from;
     }
     return fits;
   }
@@ -194,18 +202,24 @@ class PlainCall {
     return out;
   }
   void run_into(const Tensor& out) const {
-    call_plain(call_.op, like_.dtype(), in_.data(), out, call_.attrs.params);
+    call_plain(call_.op, like_.dtype(), in_.data(), out, call_.attrs.params, repeated_);
   }
 
  private:
-  /// Input k as the kernel reads it: in place, or one number repeated on the stack.
+  /// Input k as the kernel reads it: in place, or one number, which comparisons get repeated on the
+  /// stack.
   bool take(std::size_t k, const Tensor& t) noexcept {
     in_[k] = t.data_ptr();
     if (&t == &like_ || t.shape() == like_.shape()) return true;
+    if (t.ndim() != 0) return false;
+    if (!truth_) {
+      repeated_ |= 1U << k;
+      return true;
+    }
     const std::int64_t n = like_.numel();
-    if (t.ndim() != 0 || n > kSmallRepeat) return false;
-    repeat_number(repeated_[k], in_[k], t.dtype(), n);
-    in_[k] = repeated_[k];
+    if (n > kSmallRepeat) return false;
+    repeat_number(filled_[k], in_[k], t.dtype(), n);
+    in_[k] = filled_[k];
     return true;
   }
 
@@ -214,7 +228,8 @@ class PlainCall {
   std::array<const void*, kernels::kMaxInputs> in_;
   bool fits_;
   bool truth_;
-  alignas(64) char repeated_[kernels::kMaxInputs][kSmallRepeat * 8];  // written where needed
+  std::uint32_t repeated_ = 0;
+  alignas(64) char filled_[kernels::kMaxInputs][kSmallRepeat * 8];  // written where needed
 };
 
 Tensor run_elementwise(const OpCall& call) {
@@ -571,16 +586,19 @@ void execute_update(const OpCall& call, const Tensor& out) {
 }
 
 Tensor run_with_number(OpId op, const Tensor& x, const Scalar& number, bool number_first) {
-  if (!x.defined() || !is_plain(x) || !is_plain(op) || x.numel() > kSmallRepeat) return {};
+  if (!x.defined() || !is_plain(x) || !is_plain(op)) return {};
+  const bool truth = gives_truth(op);
+  if (x.numel() > (truth ? kSmallRepeat : kSmall)) return {};
   if ((History::maybe_tracked(x) && History::recording()) || watch::on() != 0) return {};
-  char element[8];
+  alignas(8) char element[8];
   store_scalar(number, x.dtype(), element, op_name(op));
-  alignas(64) char repeated[kSmallRepeat * 8];
-  repeat_number(repeated, element, x.dtype(), x.numel());
-  const void* in[2] = {x.data_ptr(), repeated};
+  alignas(64) char filled[kSmallRepeat * 8];
+  if (truth) repeat_number(filled, element, x.dtype(), x.numel());
+  const void* in[2] = {x.data_ptr(), truth ? filled : element};
   if (number_first) std::swap(in[0], in[1]);
-  Tensor out = Tensor::allocate(x.shape(), gives_truth(op) ? DType::Bool : x.dtype(), op_name(op));
-  call_plain(op, x.dtype(), in, out, kNoAttrs.params);
+  const std::uint32_t repeated = truth ? 0 : number_first ? 1 : 2;
+  Tensor out = Tensor::allocate(x.shape(), truth ? DType::Bool : x.dtype(), op_name(op));
+  call_plain(op, x.dtype(), in, out, kNoAttrs.params, repeated);
   return out;
 }
 

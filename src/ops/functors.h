@@ -15,6 +15,8 @@ namespace baregrad::functors {
 struct Approximate {};
 /// Integer results have the same bits whether the integers are signed or not.
 struct Modular {};
+/// Computed one number at a time, or nearly so, on every machine.
+struct Serial {};
 /// Moves values without looking at them, whatever their type.
 struct Copying {};
 
@@ -345,7 +347,7 @@ struct divide {
 
 // Floats follow Python: the remainder has the sign of the divisor, and the quotient is made from
 // it, so that the two agree even where a / b rounds up to the next integer.
-struct remainder {
+struct remainder : Serial {
   template <class V>
   BG_INLINE V operator()(V a, V b) const {
     if constexpr (V::kFloating) {
@@ -359,7 +361,7 @@ struct remainder {
   }
 };
 
-struct floor_divide {
+struct floor_divide : Serial {
   template <class V>
   BG_INLINE V operator()(V a, V b) const {
     if constexpr (V::kFloating) {
@@ -378,7 +380,7 @@ struct floor_divide {
   }
 };
 
-struct pow : Approximate {
+struct pow : Approximate, Serial {
   template <class V>
   BG_INLINE V operator()(V a, V b) const {
     return V::pow(a, b);

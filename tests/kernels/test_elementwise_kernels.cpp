@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/visit.h"
+#include "kernels/elementwise.h"
 #include "kernels/table.h"
 #include "tests/kernels/fenced_buffer.h"
 #include "tests/kernels/kernel_values.h"
@@ -147,7 +148,7 @@ std::vector<std::byte> run(ElementwiseFn fn, const Row& row, const Operands& ope
   std::vector<const void*> in;
   for (const auto& column : operands.data) in.push_back(column.data());
   std::vector<std::byte> out(operands.count * out_size);
-  fn(in.data(), out.data(), static_cast<std::int64_t>(operands.count), params_of(row));
+  fn(in.data(), out.data(), static_cast<std::int64_t>(operands.count), params_of(row), 0);
   return out;
 }
 
@@ -287,7 +288,7 @@ TEST_P(ElementwiseKernels, TouchTheirElementsAloneAtEveryLength) {
       };
       place_inputs();
       out.resize(n * size);
-      fn(in.data(), out.data(), static_cast<std::int64_t>(n), params_of(row));
+      fn(in.data(), out.data(), static_cast<std::int64_t>(n), params_of(row), 0);
       check(out, "apart");
       for (std::size_t k = 0; k < operands.data.size(); ++k) {
         const std::size_t item = operands.sizes[k];
@@ -297,12 +298,65 @@ TEST_P(ElementwiseKernels, TouchTheirElementsAloneAtEveryLength) {
       for (std::size_t k = 0; k < operands.data.size(); ++k) {
         if (operands.sizes[k] != size) continue;
         place_inputs();
-        fn(in.data(), inputs[k]->data(), static_cast<std::int64_t>(n), params_of(row));
+        fn(in.data(), inputs[k]->data(), static_cast<std::int64_t>(n), params_of(row), 0);
         check(*inputs[k], "onto operand " + std::to_string(k));
       }
       if (testing::Test::HasFatalFailure()) return;
     }
   });
+}
+
+/// The same kernel, with the repeated element written out n times.
+std::vector<std::byte> run_filled(ElementwiseFn fn, const Row& row, const Operands& operands,
+                                  std::size_t start, std::size_t n, unsigned repeated) {
+  Operands filled = operands;
+  filled.count = n;
+  for (std::size_t k = 0; k < operands.data.size(); ++k) {
+    const std::size_t size = operands.sizes[k];
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t from = (repeated >> k & 1U) != 0 ? start : start + i;
+      std::memcpy(filled.data[k].data() + i * size, operands.data[k].data() + from * size, size);
+    }
+  }
+  return run(fn, row, filled, operands.sizes[0]);
+}
+
+TEST_P(ElementwiseKernels, TakeOneElementForAll) {
+  int taken = 0;
+  for_each_kernel(GetParam(), [&](const Row& row, DType dtype, ElementwiseFn fn, ElementwiseFn) {
+    if (!takes_repeated(row.op, dtype)) return;
+    ++taken;
+    const Operands operands = make_operands(row, dtype);
+    const std::size_t size = itemsize(dtype);
+    const unsigned all = (1U << row.inputs) - 1;
+    FencedBuffer out(130 * 8), a(130 * 8), b(130 * 8), c(130 * 8);
+    FencedBuffer* const inputs[] = {&a, &b, &c};
+    for (unsigned repeated = 1; repeated < all; ++repeated) {
+      for (std::size_t n = 0; n <= 130; ++n) {
+        const std::size_t start = (n * 37) % (operands.count - 130);
+        std::vector<const void*> in;
+        for (std::size_t k = 0; k < operands.data.size(); ++k) {
+          const std::size_t bytes = ((repeated >> k & 1U) != 0 ? 1 : n) * size;
+          inputs[k]->resize(bytes);
+          if (bytes != 0) {
+            std::memcpy(inputs[k]->data(), operands.data[k].data() + start * size, bytes);
+          }
+          in.push_back(inputs[k]->data());
+        }
+        out.resize(n * size);
+        fn(in.data(), out.data(), static_cast<std::int64_t>(n), params_of(row), repeated);
+        const auto expected = run_filled(fn, row, operands, start, n, repeated);
+        for (std::size_t i = 0; i < n; ++i) {
+          ASSERT_TRUE(
+              size == 4 ? same(element<float>(out.data(), i), element<float>(expected.data(), i))
+                        : same(element<double>(out.data(), i), element<double>(expected.data(), i)))
+              << "element " << i << " of " << n << ", repeated " << repeated;
+        }
+        ASSERT_TRUE(out.intact_before()) << "n = " << n;
+      }
+    }
+  });
+  EXPECT_GT(taken, 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Isas, ElementwiseKernels, testing::ValuesIn(available_isas()),

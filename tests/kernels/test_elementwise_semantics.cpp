@@ -28,7 +28,7 @@ class ElementwiseSemantics : public testing::TestWithParam<Isa> {
     params.resize(2);
     const auto fn =
         table(GetParam()).elementwise[static_cast<int>(op)][static_cast<int>(dtype_of<T>)];
-    fn(in, &out, 1, params.data());
+    fn(in, &out, 1, params.data(), 0);
     return out;
   }
   template <class T>
@@ -38,7 +38,7 @@ class ElementwiseSemantics : public testing::TestWithParam<Isa> {
     std::uint8_t out = 99;
     const auto fn =
         table(GetParam()).elementwise[static_cast<int>(op)][static_cast<int>(dtype_of<T>)];
-    fn(in, &out, 1, nullptr);
+    fn(in, &out, 1, nullptr, 0);
     return out;
   }
   int bools(OpId op, std::vector<std::uint8_t> operands) const {
@@ -46,7 +46,7 @@ class ElementwiseSemantics : public testing::TestWithParam<Isa> {
     for (std::size_t k = 0; k < operands.size(); ++k) in[k] = &operands[k];
     std::uint8_t out = 99;
     table(GetParam())
-        .elementwise[static_cast<int>(op)][static_cast<int>(DType::Bool)](in, &out, 1, nullptr);
+        .elementwise[static_cast<int>(op)][static_cast<int>(DType::Bool)](in, &out, 1, nullptr, 0);
     return out;
   }
   template <class T>

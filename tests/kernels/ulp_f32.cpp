@@ -144,7 +144,7 @@ std::ostream& operator<<(std::ostream& out, const Worst& worst) {
 
 void call(ElementwiseFn kernel, std::vector<const void*> in, std::vector<float>& out,
           const double* params) {
-  kernel(in.data(), out.data(), static_cast<std::int64_t>(out.size()), params);
+  kernel(in.data(), out.data(), static_cast<std::int64_t>(out.size()), params, 0);
 }
 
 /// The floats around the points where one formula hands over to another, or a result to infinity,

@@ -265,6 +265,50 @@ TEST_P(Elementwise, EdgeValues) {
   for_each_isa([&] { run_and_check(*row, in); });
 }
 
+/// `t` with one element along axes: bit 0 is the last, bit 1 the one before it.
+Tensor cut_to_one(const Tensor& t, unsigned axes) {
+  Tensor out = t;
+  for (int d = 0; d < 2 && d < t.ndim(); ++d) {
+    if ((axes >> d & 1U) != 0) out = narrow(out, t.ndim() - 1 - d, 2, 1);
+  }
+  return out;
+}
+
+// Every mix of operands that are repeated along rows, along columns, along both or not at all, in
+// rows that are short, fill a tile and do not: as if they had been written out.
+TEST_P(Elementwise, RepeatsBroadcastOperands) {
+  const auto& [row, dtype] = GetParam();
+  const auto tensors = static_cast<unsigned>(row->tensors);
+  for_each_isa([&] {
+    Rng rng(15);
+    for (const Dims& shape :
+         {Dims{130}, Dims{300}, Dims{3, 1100}, Dims{40, 70}, Dims{20, 9}, Dims{3, 4, 70}}) {
+      const Inputs in = row->inputs(rng, dtype, shape);
+      for (unsigned mix = 0; mix < 1U << (2 * tensors); ++mix) {
+        Inputs cut;
+        Inputs written;
+        for (unsigned k = 0; k < tensors; ++k) {
+          cut.push_back(cut_to_one(in[k], mix >> (2 * k)));
+          if (k % 2 == 0) cut[k] = expand(cut[k], shape);
+          written.push_back(contiguous(expand(cut[k], shape)));
+        }
+        expect_same(row->call(cut)[0], row->call(written)[0], "mix " + std::to_string(mix));
+        if (HasFatalFailure()) return;
+      }
+    }
+  });
+}
+
+TEST(InPlaceNumber, ThatIsAnElementOfTheResultIsReadFirst) {
+  for (const std::int64_t n : {5, 100, 5000, 40000}) {
+    for (const DType dtype : {float32, float64, int32}) {
+      Tensor x = arange(1, n + 1, 1, dtype);
+      multiply_(x, select(x, 0, 2));
+      expect_same(x, multiply(arange(1, n + 1, 1, dtype), 3), "n = " + std::to_string(n));
+    }
+  }
+}
+
 class InPlace : public ::testing::TestWithParam<Case> {};
 
 TEST_P(InPlace, EqualsOutOfPlace) {

@@ -41,63 +41,124 @@ using LoopType = std::conditional_t<kHas<F, functors::Copying> ||
                                          !std::is_same_v<T, bool>),
                                     UnsignedOf<sizeof(T)>, T>;
 
-/// Up to three inputs of one type, loaded side by side.
-template <class F, class T, int kInputs>
-struct VecBody {
-  using V = Vec<T>;
-  F f;
-  const T* x;
-  const T* y;
-  const T* z;
-  T* out;
+// ---- Floats: vectors ----------------------------------------------------------------------------
 
-  BG_INLINE void whole(std::size_t at) const {
-    if constexpr (kInputs == 1)
-      f(V::load(x + at)).store(out + at);
-    else if constexpr (kInputs == 2)
-      f(V::load(x + at), V::load(y + at)).store(out + at);
-    else
-      f(V::load(x + at), V::load(y + at), V::load(z + at)).store(out + at);
+// Vectors of one turn of a loop. Cheap bodies are bound by the loop around them.
+constexpr std::size_t kUnroll = 4;
+
+/// An operand that moves along.
+template <class T>
+struct VecRun {
+  const T* at;
+
+  BG_INLINE Vec<T> load(std::size_t i) const { return Vec<T>::load(at + i); }
+  BG_INLINE Vec<T> load_part(std::size_t n) const { return Vec<T>::load_part(at, n); }
+  BG_INLINE void advance(std::size_t vectors) { at += vectors * Vec<T>::kLanes; }
+};
+
+/// One element in a register.
+template <class T>
+struct VecOne {
+  Vec<T> value;
+
+  BG_INLINE explicit VecOne(const void* one)
+      : value{hn::Set(typename Vec<T>::D(), *static_cast<const T*>(one))} {}
+  BG_INLINE Vec<T> load(std::size_t) const { return value; }
+  BG_INLINE Vec<T> load_part(std::size_t) const { return value; }
+  BG_INLINE void advance(std::size_t) {}
+};
+
+/// One or the other: a single element fills `tile`, which is read again and again. Costs room for
+/// one loop, where a loop for each mix of operands would take several.
+template <class T>
+struct VecEither {
+  using Tile = T[kUnroll * Vec<T>::kLanes];
+  const T* at;
+  std::size_t stride = Vec<T>::kLanes;
+
+  BG_INLINE VecEither(const void* from, bool one, Tile& tile) : at(static_cast<const T*>(from)) {
+    if (one) *this = repeat(at, tile);
   }
-  BG_INLINE void part(std::size_t at, std::size_t n) const {
-    if constexpr (kInputs == 1) {
-      f(V::load_part(x + at, n)).store_part(out + at, n);
-    } else if constexpr (kInputs == 2) {
-      f(V::load_part(x + at, n), V::load_part(y + at, n)).store_part(out + at, n);
-    } else {
-      f(V::load_part(x + at, n), V::load_part(y + at, n), V::load_part(z + at, n))
-          .store_part(out + at, n);
-    }
+  BG_INLINE Vec<T> load(std::size_t i) const { return Vec<T>::load(at + i); }
+  BG_INLINE Vec<T> load_part(std::size_t n) const { return Vec<T>::load_part(at, n); }
+  BG_INLINE void advance(std::size_t vectors) { at += vectors * stride; }
+
+ private:
+  BG_INLINE VecEither(const T* from, std::size_t step) : at(from), stride(step) {}
+  static HWY_NOINLINE VecEither repeat(const T* one, Tile& tile) {
+    const Vec<T> many{hn::Set(typename Vec<T>::D(), *one)};
+    for (std::size_t i = 0; i < kUnroll; ++i) many.store(tile + i * Vec<T>::kLanes);
+    return {tile, 0};
   }
 };
 
-template <class F, class T, int kInputs>
-void vec_loop(const void* const* in, void* out, std::int64_t n, const double* params) {
+template <class F>
+constexpr bool kCheap = !kHas<F, functors::Approximate> && !kHas<F, functors::Serial>;
+
+template <class F, class T, class... Inputs>
+BG_INLINE void vec_run(const F& f, T* out, std::size_t n, Inputs... in) {
   constexpr std::size_t kLanes = Vec<T>::kLanes;
-  const VecBody<F, T, kInputs> body{make_functor<F>(params), static_cast<const T*>(in[0]),
-                                    kInputs > 1 ? static_cast<const T*>(in[1]) : nullptr,
-                                    kInputs > 2 ? static_cast<const T*>(in[2]) : nullptr,
-                                    static_cast<T*>(out)};
-  const auto size = static_cast<std::size_t>(n);
-  std::size_t at = 0;
-  // Cheap bodies are bound by the loop around them, approximations are not.
-  if constexpr (!kHas<F, functors::Approximate>) {
-    for (; size - at >= 4 * kLanes; at += 4 * kLanes) {
-      body.whole(at);
-      body.whole(at + kLanes);
-      body.whole(at + 2 * kLanes);
-      body.whole(at + 3 * kLanes);
+  if constexpr (kCheap<F>) {
+    for (; n >= kUnroll * kLanes; n -= kUnroll * kLanes, out += kUnroll * kLanes) {
+      for (std::size_t i = 0; i < kUnroll * kLanes; i += kLanes) f(in.load(i)...).store(out + i);
+      (in.advance(kUnroll), ...);
     }
   }
-  for (; size - at >= kLanes; at += kLanes) body.whole(at);
-  if (at != size) body.part(at, size - at);
+#pragma GCC unroll 1
+  for (; n >= kLanes; n -= kLanes, out += kLanes) {
+    f(in.load(0)...).store(out);
+    (in.advance(1), ...);
+  }
+  if (n != 0) f(in.load_part(n)...).store_part(out, n);
 }
+
+template <class F, class T>
+void vec_unary(const void* const* in, void* out, std::int64_t n, const double* params,
+               std::uint32_t) {
+  vec_run(make_functor<F>(params), static_cast<T*>(out), static_cast<std::size_t>(n),
+          VecRun<T>{static_cast<const T*>(in[0])});
+}
+
+template <class F, class T>
+void vec_binary(const void* const* in, void* out, std::int64_t n, const double* params,
+                std::uint32_t repeated) {
+  const F f = make_functor<F>(params);
+  auto* const to = static_cast<T*>(out);
+  const auto size = static_cast<std::size_t>(n);
+  // 512-bit loads come one a cycle: a second of them shows where a vector takes no more than two.
+  if constexpr (kCheap<F> && HWY_TARGET == HWY_AVX3) {
+    const VecRun<T> x{static_cast<const T*>(in[0])};
+    const VecRun<T> y{static_cast<const T*>(in[1])};
+    if (repeated == 0) return vec_run(f, to, size, x, y);
+    if (repeated == 1) return vec_run(f, to, size, VecOne<T>(in[0]), y);
+    return vec_run(f, to, size, x, VecOne<T>(in[1]));
+  } else {
+    using Operand = VecEither<T>;
+    HWY_ALIGN typename Operand::Tile tiles[2];
+    vec_run(f, to, size, Operand(in[0], (repeated & 1U) != 0, tiles[0]),
+            Operand(in[1], (repeated & 2U) != 0, tiles[1]));
+  }
+}
+
+template <class F, class T>
+void vec_ternary(const void* const* in, void* out, std::int64_t n, const double* params,
+                 std::uint32_t repeated) {
+  using Operand = VecEither<T>;
+  HWY_ALIGN typename Operand::Tile tiles[3];
+  vec_run(make_functor<F>(params), static_cast<T*>(out), static_cast<std::size_t>(n),
+          Operand(in[0], (repeated & 1U) != 0, tiles[0]),
+          Operand(in[1], (repeated & 2U) != 0, tiles[1]),
+          Operand(in[2], (repeated & 4U) != 0, tiles[2]));
+}
+
+// ---- Everything else: plain loops over n elements of every operand ------------------------------
 
 template <class T>
 using RawOf = typename Scalar<T>::Raw;
 
 template <class F, class T>
-void unary_plain(const void* const* in, void* out, std::int64_t n, const double* params) {
+void unary_plain(const void* const* in, void* out, std::int64_t n, const double* params,
+                 std::uint32_t) {
   using S = Scalar<T>;
   const F f = make_functor<F>(params);
   const auto* x = static_cast<const RawOf<T>*>(in[0]);
@@ -107,7 +168,8 @@ void unary_plain(const void* const* in, void* out, std::int64_t n, const double*
 }
 
 template <class F, class T>
-void binary_plain(const void* const* in, void* out, std::int64_t n, const double* params) {
+void binary_plain(const void* const* in, void* out, std::int64_t n, const double* params,
+                  std::uint32_t) {
   using S = Scalar<T>;
   const F f = make_functor<F>(params);
   const auto* x = static_cast<const RawOf<T>*>(in[0]);
@@ -118,7 +180,8 @@ void binary_plain(const void* const* in, void* out, std::int64_t n, const double
 }
 
 template <class F, class T>
-void ternary_plain(const void* const* in, void* out, std::int64_t n, const double* params) {
+void ternary_plain(const void* const* in, void* out, std::int64_t n, const double* params,
+                   std::uint32_t) {
   using S = Scalar<T>;
   const F f = make_functor<F>(params);
   const auto* x = static_cast<const RawOf<T>*>(in[0]);
@@ -133,7 +196,7 @@ void ternary_plain(const void* const* in, void* out, std::int64_t n, const doubl
 
 /// `where` on any type of this size.
 template <class T>
-void where_plain(const void* const* in, void* out, std::int64_t n, const double*) {
+void where_plain(const void* const* in, void* out, std::int64_t n, const double*, std::uint32_t) {
   static_assert(std::is_unsigned_v<T>);
   // For AVX-512 GCC does not vectorise a choice between 64-bit elements by bytes.
   constexpr bool kByMask = HWY_TARGET == HWY_AVX3 && sizeof(T) == 8;
@@ -153,7 +216,8 @@ void where_plain(const void* const* in, void* out, std::int64_t n, const double*
 }
 
 template <class F, class T>
-void predicate_plain(const void* const* in, void* out, std::int64_t n, const double*) {
+void predicate_plain(const void* const* in, void* out, std::int64_t n, const double*,
+                     std::uint32_t) {
   using S = Scalar<T>;
   const auto* x = static_cast<const RawOf<T>*>(in[0]);
   auto* to = static_cast<std::uint8_t*>(out);
@@ -162,7 +226,7 @@ void predicate_plain(const void* const* in, void* out, std::int64_t n, const dou
 }
 
 template <class F, class T>
-void compare_plain(const void* const* in, void* out, std::int64_t n, const double*) {
+void compare_plain(const void* const* in, void* out, std::int64_t n, const double*, std::uint32_t) {
   using S = Scalar<T>;
   const auto* x = static_cast<const RawOf<T>*>(in[0]);
   const auto* y = static_cast<const RawOf<T>*>(in[1]);
@@ -177,7 +241,7 @@ template <class F, class T>
 constexpr ElementwiseFn unary_kernel() {
   using L = LoopType<F, T>;
   if constexpr (std::is_floating_point_v<L>)
-    return &vec_loop<F, L, 1>;
+    return &vec_unary<F, L>;
   else
     return &unary_plain<F, L>;
 }
@@ -185,7 +249,7 @@ template <class F, class T>
 constexpr ElementwiseFn binary_kernel() {
   using L = LoopType<F, T>;
   if constexpr (std::is_floating_point_v<L>)
-    return &vec_loop<F, L, 2>;
+    return &vec_binary<F, L>;
   else
     return &binary_plain<F, L>;
 }
@@ -195,7 +259,7 @@ constexpr ElementwiseFn ternary_kernel() {
   if constexpr (std::is_same_v<F, functors::where>)
     return &where_plain<L>;
   else if constexpr (std::is_floating_point_v<L>)
-    return &vec_loop<F, L, 3>;
+    return &vec_ternary<F, L>;
   else
     return &ternary_plain<F, L>;
 }

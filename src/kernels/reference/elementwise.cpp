@@ -30,6 +30,13 @@ Number<F, T> at(const void* data, std::int64_t i) {
   return Number<F, T>::load(static_cast<Raw>(static_cast<const typename Scalar<T>::Raw*>(data)[i]));
 }
 
+/// Element i of input k, which floats may have only one of.
+template <class F, class T>
+Number<F, T> at(const void* const* in, int k, std::int64_t i, std::uint32_t repeated) {
+  const bool one = std::is_floating_point_v<T> && (repeated >> k & 1U) != 0;
+  return at<F, T>(in[k], one ? 0 : i);
+}
+
 template <class T, class Result>
 void put(void* data, std::int64_t i, Result result) {
   using Raw = typename Scalar<T>::Raw;
@@ -41,37 +48,42 @@ void put_bool(void* data, std::int64_t i, bool result) {
 }
 
 template <class F, class T>
-void unary(const void* const* in, void* out, std::int64_t n, const double* params) {
+void unary(const void* const* in, void* out, std::int64_t n, const double* params, std::uint32_t) {
   const F f = make_functor<F>(params);
   for (std::int64_t i = 0; i < n; ++i) put<T>(out, i, f(at<F, T>(in[0], i)));
 }
 
 template <class F, class T>
-void binary(const void* const* in, void* out, std::int64_t n, const double* params) {
+void binary(const void* const* in, void* out, std::int64_t n, const double* params,
+            std::uint32_t repeated) {
   const F f = make_functor<F>(params);
-  for (std::int64_t i = 0; i < n; ++i) put<T>(out, i, f(at<F, T>(in[0], i), at<F, T>(in[1], i)));
+  for (std::int64_t i = 0; i < n; ++i)
+    put<T>(out, i, f(at<F, T>(in, 0, i, repeated), at<F, T>(in, 1, i, repeated)));
 }
 
 template <class F, class T>
-void ternary(const void* const* in, void* out, std::int64_t n, const double* params) {
+void ternary(const void* const* in, void* out, std::int64_t n, const double* params,
+             std::uint32_t repeated) {
   const F f = make_functor<F>(params);
   for (std::int64_t i = 0; i < n; ++i) {
     if constexpr (std::is_same_v<F, functors::where>) {
       const bool condition = static_cast<const std::uint8_t*>(in[0])[i] != 0;
       put<T>(out, i, f(condition, at<F, T>(in[1], i), at<F, T>(in[2], i)));
     } else {
-      put<T>(out, i, f(at<F, T>(in[0], i), at<F, T>(in[1], i), at<F, T>(in[2], i)));
+      put<T>(out, i,
+             f(at<F, T>(in, 0, i, repeated), at<F, T>(in, 1, i, repeated),
+               at<F, T>(in, 2, i, repeated)));
     }
   }
 }
 
 template <class F, class T>
-void predicate(const void* const* in, void* out, std::int64_t n, const double*) {
+void predicate(const void* const* in, void* out, std::int64_t n, const double*, std::uint32_t) {
   for (std::int64_t i = 0; i < n; ++i) put_bool(out, i, F{}(at<F, T>(in[0], i)));
 }
 
 template <class F, class T>
-void compare(const void* const* in, void* out, std::int64_t n, const double*) {
+void compare(const void* const* in, void* out, std::int64_t n, const double*, std::uint32_t) {
   for (std::int64_t i = 0; i < n; ++i) {
     put_bool(out, i, F{}(at<F, T>(in[0], i), at<F, T>(in[1], i)));
   }
