@@ -264,6 +264,49 @@ TEST_F(RowsTest, SoftmaxOfInfinitiesAndNan) {
   }
 }
 
+// A NaN anywhere in a row is found, beside finite numbers and beside infinities.
+TEST_F(RowsTest, NanAtEveryPlaceOfARow) {
+  for (const Isa isa : all_isas()) {
+    kernels::set_active_isa(isa);
+    for (const std::int64_t n : {5, 64, 131}) {
+      for (const double top : {2.0, kInf}) {
+        for (std::int64_t place = 0; place < n; ++place) {
+          StridedArray x(DType::Float32, {1, n});
+          x.fill_random(3, -1, 1);
+          x.set(n / 2, top);
+          x.set(place, kNaN);
+          StridedArray out(DType::Float32, {1, n});
+          StridedArray sum(DType::Float32, {1, 1});
+          logsumexp(x.view(), 2, sum.view());
+          ASSERT_TRUE(std::isnan(sum.real(0))) << place << " of " << n;
+          for (const OpId op : {OpId::softmax, OpId::log_softmax}) {
+            softmax_like(op, x.view(), 1, out.view());
+            for (std::int64_t i = 0; i < n; ++i) {
+              ASSERT_TRUE(std::isnan(out.real(i))) << i << ", NaN at " << place << " of " << n;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// One element far above the others: what these add to 1 is all that log_softmax has to show.
+TEST_F(RowsTest, LogSoftmaxOfAlmostCertainRows) {
+  for (const Isa isa : all_isas()) {
+    kernels::set_active_isa(isa);
+    for (const std::int64_t n : {40, 1000}) {
+      StridedArray x(DType::Float32, {1, n});
+      StridedArray out(DType::Float32, {1, n});
+      for (std::int64_t i = 0; i < n; ++i) x.set(i, i == 7 ? 24 : static_cast<double>(i % 5) / 4);
+      softmax_like(OpId::log_softmax, x.view(), 1, out.view());
+      double rest = 0;
+      for (std::int64_t i = 0; i < n; ++i) rest += i == 7 ? 0 : std::exp(x.real(i) - 24);
+      EXPECT_NEAR(out.real(7) / -std::log1p(rest), 1, 1e-5) << n;
+    }
+  }
+}
+
 TEST_F(RowsTest, LogsumexpOverAnyAxes) {
   for (const Shape& shape : {Shape{3, 4, 5, 6}, Shape{2, 200, 3, 50}}) {
     for (const DType dtype : kFloats) {

@@ -74,8 +74,7 @@ class ExpBelow {
     const D d;
     const V diff = hn::Sub(x, max_);
     if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Ge(diff, limit_)))) return exp_below(x, max_);
-    const V lost = hn::Sub(x, hn::Add(diff, max_));
-    const auto p = math::exp_parts(diff, hn::Neg(lost));
+    const auto p = math::exp_parts(diff, /*lo=*/hn::Sub(hn::Add(diff, max_), x));
     return math::scale_normal(hn::Add(hn::Set(d, 1.0f), p.s), p.exponent);
   }
 
@@ -106,40 +105,66 @@ void exp_run(const float* HWY_RESTRICT x, const float* HWY_RESTRICT max, float* 
   for (std::int64_t k = 0; k < n - i; ++k) out[i + k] = lanes[k];
 }
 
-/// Sums of float32 vectors in float64, in registers.
-class WideSum {
+/// Sums of numbers from 0 to 1, kept as sums and what their roundings lost: as good as float64 and
+/// half the work. A sum starts at 1, so that no addend is greater and each loss is exact.
+class UnitSum {
  public:
   HWY_INLINE void add(V v) {
-#if HWY_TARGET == HWY_SCALAR
-    low_ = hn::Add(low_, hn::PromoteTo(W(), v));
-#else
-    const hn::Half<D> half;
-    low_ = hn::Add(low_, hn::PromoteTo(W(), hn::LowerHalf(half, v)));
-    high_ = hn::Add(high_, hn::PromoteTo(W(), hn::UpperHalf(half, v)));
-#endif
+    const V sum = hn::Add(sum_, v);
+    lost_ = hn::Add(lost_, hn::Sub(v, hn::Sub(sum, sum_)));
+    sum_ = sum;
   }
-  HWY_INLINE double total() const {
-    constexpr std::size_t kWide = hn::MaxLanes(W());
-    HWY_ALIGN double lanes[kWide];
-    hn::Store(hn::Add(low_, high_), W(), lanes);
-    for (std::size_t half = kWide / 2; half > 0; half /= 2) {
-      for (std::size_t k = 0; k < half; ++k) lanes[k] += lanes[k + half];
-    }
-    return lanes[0];
-  }
+  HWY_INLINE double total() const { return total(sum_, lost_); }
 
  private:
-  using W = hn::ScalableTag<double>;
-  hn::Vec<W> low_ = hn::Zero(W());
-  hn::Vec<W> high_ = hn::Zero(W());
+  static HWY_NOINLINE double total(V sum, V lost) {
+    HWY_ALIGN float sums[kLanes];
+    HWY_ALIGN float losses[kLanes];
+    hn::Store(sum, D(), sums);
+    hn::Store(lost, D(), losses);
+    double all = 0;
+#pragma GCC unroll 1
+    for (std::int64_t k = 0; k < kLanes; ++k) {
+      all += (static_cast<double>(sums[k]) - 1) + static_cast<double>(losses[k]);
+    }
+    return all;
+  }
+
+  V sum_ = hn::Set(D(), 1.0f);
+  V lost_ = hn::Zero(D());
 };
+
+bool is_finite(float x) { return x - x == 0; }
+
+/// The greatest of a row, or NaN. A NaN may go unseen beside finite numbers: it shows in the row's
+/// exponentials and their sum.
+float max_of_row(const float* x, std::int64_t n) {
+  const D d;
+  float max = x[0];
+  if (n >= 4 * kLanes) {
+    V a0 = hn::LoadU(d, x), a1 = a0, a2 = a0, a3 = a0;
+    std::int64_t i = 0;
+    for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+      a0 = hn::Max(a0, hn::LoadU(d, x + i));
+      a1 = hn::Max(a1, hn::LoadU(d, x + i + kLanes));
+      a2 = hn::Max(a2, hn::LoadU(d, x + i + 2 * kLanes));
+      a3 = hn::Max(a3, hn::LoadU(d, x + i + 3 * kLanes));
+    }
+    for (; i + kLanes <= n; i += kLanes) a0 = hn::Max(a0, hn::LoadU(d, x + i));
+    // Looking twice at an element changes nothing.
+    a1 = hn::Max(a1, hn::LoadU(d, x + n - kLanes));
+    max = hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(a0, a1), hn::Max(a2, a3))));
+    if (is_finite(max)) return max;
+  }
+  return extreme_of<float, true>(x, n);
+}
 
 /// The sum of a row's exponentials, which go to `out` where kStore.
 template <bool kStore>
 double exp_sum(const float* HWY_RESTRICT x, float max, float* HWY_RESTRICT out, std::int64_t n) {
   const D d;
   const ExpBelow exp_of(max);
-  WideSum sum;
+  UnitSum sum;
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     const V e = exp_of(hn::LoadU(d, x + i));
@@ -150,14 +175,13 @@ double exp_sum(const float* HWY_RESTRICT x, float max, float* HWY_RESTRICT out, 
   if (i == n) return total;
   HWY_ALIGN float rest[kLanes];
   exp_run<false>(x + i, &max, rest, n - i);
+#pragma GCC unroll 1
   for (std::int64_t k = 0; k < n - i; ++k) {
     if constexpr (kStore) out[i + k] = rest[k];
     total += static_cast<double>(rest[k]);
   }
   return total;
 }
-
-bool is_finite(float x) { return x - x == 0; }
 
 }  // namespace
 }  // namespace baregrad::kernels::HWY_NAMESPACE

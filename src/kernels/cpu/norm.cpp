@@ -274,7 +274,7 @@ void spread(const void* g, const void* x, std::int64_t rows, std::int64_t n, con
 
 void row_exp_sum(const void* x_in, std::int64_t n, double* out) {
   const auto* x = static_cast<const float*>(x_in);
-  const float max = extreme_of<float, true>(x, n);
+  const float max = max_of_row(x, n);
   out[0] = static_cast<double>(max);
   out[1] =
       is_finite(max) ? exp_sum<false>(x, max, nullptr, n) : static_cast<double>(__builtin_nanf(""));

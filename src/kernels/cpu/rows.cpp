@@ -31,7 +31,7 @@ void fill_nan(float* out, std::int64_t n) {
 void softmax(const void* x_in, void* out_in, std::int64_t n) {
   const auto* x = static_cast<const float*>(x_in);
   auto* out = static_cast<float*>(out_in);
-  const float max = extreme_of<float, true>(x, n);
+  const float max = max_of_row(x, n);
   if (!is_finite(max)) return fill_nan(out, n);
   const auto scale = static_cast<float>(1 / exp_sum<true>(x, max, out, n));
   for (std::int64_t i = 0; i < n; ++i) out[i] *= scale;
@@ -40,17 +40,24 @@ void softmax(const void* x_in, void* out_in, std::int64_t n) {
 void log_softmax(const void* x_in, void* out_in, std::int64_t n) {
   const auto* HWY_RESTRICT x = static_cast<const float*>(x_in);
   auto* HWY_RESTRICT out = static_cast<float*>(out_in);
-  const float max = extreme_of<float, true>(x, n);
+  const float max = max_of_row(x, n);
   if (!is_finite(max)) return fill_nan(out, n);
   const double shift = static_cast<double>(max) + __builtin_log(exp_sum<false>(x, max, nullptr, n));
   // The shift in two floats, and what the first subtraction loses: rounded as if from float64.
   const auto rounded = static_cast<float>(shift);
   const V high = hn::Set(D(), rounded);
   const V low = hn::Set(D(), static_cast<float>(shift - static_cast<double>(rounded)));
+  // No x is above the shift; where none is below its negative either, nor a difference overflows,
+  // what is lost takes two steps.
+  const V limit = hn::Set(D(), rounded < 1e38f ? -rounded : __builtin_inff());
   const V nothing = hn::Set(D(), -__builtin_inff());
   for_vectors(n, [&](std::int64_t i, auto at) {
     const V v = at.load(x + i);
     const V diff = hn::Sub(v, high);
+    if (HWY_LIKELY(hn::AllTrue(D(), hn::Ge(v, limit)))) {
+      const V lost = hn::Sub(v, hn::Add(diff, high));
+      return at.store(hn::Add(diff, hn::Sub(lost, low)), out + i);
+    }
     const V exact = hn::Add(diff, hn::Sub(lost_by(diff, v, high), low));
     at.store(hn::IfThenElse(hn::Eq(diff, nothing), diff, exact), out + i);
   });
@@ -58,7 +65,7 @@ void log_softmax(const void* x_in, void* out_in, std::int64_t n) {
 
 void logsumexp(const void* x_in, void* out, std::int64_t n) {
   const auto* x = static_cast<const float*>(x_in);
-  const float max = extreme_of<float, true>(x, n);
+  const float max = max_of_row(x, n);
   // An infinite or NaN maximum is the answer.
   *static_cast<float*>(out) =
       is_finite(max) ? static_cast<float>(static_cast<double>(max) +
