@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/plan.h"
 #include "kernels/stage.h"
 #include "kernels/table.h"
+#include "ops/functors.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -18,6 +20,10 @@ namespace {
 constexpr std::int64_t kTileBytes = 4096;
 // Runs shorter than this are gathered several at a time into one tile.
 constexpr std::int64_t kShortRun = 64;
+// The same where there is nothing to stage, a part of a vector costs little, and so many rows
+// follow each other.
+constexpr std::int64_t kShortDirectRun = 4;
+constexpr std::int64_t kFewRows = 8;
 // Elements of one parallel chunk: some microseconds of the cheapest op, a few times what waking a
 // thread costs.
 constexpr std::int64_t kGrain = 16384;
@@ -40,6 +46,14 @@ struct Operand {
   std::int64_t inner_stride = 0;
 };
 
+/// What a kernel is to its walker.
+struct Kernel {
+  ElementwiseFn fn = nullptr;
+  const double* params = nullptr;
+  bool repeats = false;  // takes operands that are one element
+  bool cheap = true;     // an element costs less than staging it
+};
+
 /// Scratch of one thread: `raw` in the operand's dtype, `tile` in the kernel's.
 struct alignas(64) Scratch {
   char raw[kMaxOperands][kBlockRows * kBlockCols * 8];
@@ -53,18 +67,12 @@ using Bases = std::array<char*, kMaxOperands>;
 
 class Walk {
  public:
-  /// `repeats`: the kernel takes operands that are one element.
-  Walk(Plan& plan, std::span<const Operand> operands, ElementwiseFn fn, const double* params,
-       bool repeats)
-      : plan_(plan),
-        operands_(operands),
-        fn_(fn),
-        params_(params),
-        casts_(active_table().cast),
-        repeats_(repeats) {}
+  Walk(Plan& plan, std::span<const Operand> operands, const Kernel& kernel)
+      : plan_(plan), operands_(operands), kernel_(kernel), casts_(active_table().cast) {}
 
   void run() {
-    if (plan_.ndim >= 2 && plan_.inner() < kShortRun) {
+    classify();
+    if (plan_.ndim >= 2 && plan_.inner() < shortest_run()) {
       run_short();
     } else {
       run_long();
@@ -72,30 +80,35 @@ class Walk {
   }
 
  private:
-  // ---- Long runs: rows of the innermost dimension, cut into tiles ----------------------------
-  void run_long() {
-    std::int64_t widest = 1;
-    bool staged = false;
-    bool blocked = false;
+  std::int64_t shortest_run() const {
+    const bool direct = direct_rows_ && kernel_.cheap && plan_.shape[plan_.ndim - 2] >= kFewRows;
+    return direct ? kShortDirectRun : kShortRun;
+  }
+
+  void classify() {
     direct_rows_ = true;
     all_splat_ = operands_.size() > 1;
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       const Operand& o = operands_[k];
       const bool splat = o.access == Access::Splat;
       if (k > 0) all_splat_ &= splat;
-      if (splat && repeats_) repeated_ |= 1U << (k - 1);
-      staged |= o.access == Access::Strided || (splat && !repeats_);
-      blocked |= o.access == Access::Transposed;
-      direct_rows_ &= o.access == Access::Direct || (splat && repeats_ && is_direct_splat(k));
-      widest = std::max({widest, static_cast<std::int64_t>(itemsize(o.dtype)),
-                         static_cast<std::int64_t>(itemsize(o.kernel_dtype))});
+      if (splat && kernel_.repeats) repeated_ |= 1U << (k - 1);
+      staged_ |= o.access == Access::Strided || (splat && !kernel_.repeats);
+      blocked_ |= o.access == Access::Transposed;
+      direct_rows_ &=
+          o.access == Access::Direct || (splat && kernel_.repeats && is_direct_splat(k));
+      widest_ = std::max({widest_, static_cast<std::int64_t>(itemsize(o.dtype)),
+                          static_cast<std::int64_t>(itemsize(o.kernel_dtype))});
     }
+    direct_rows_ &= !all_splat_;
+  }
+
+  // ---- Long runs: rows of the innermost dimension, cut into tiles ----------------------------
+  void run_long() {
     const std::int64_t inner = plan_.inner();
     row_dim_ = plan_.ndim >= 2 ? plan_.shape[plan_.ndim - 2] : 1;
-    blocked_ = blocked;
-    direct_rows_ &= !all_splat_;
-    rows_per_unit_ = blocked ? kBlockRows : std::clamp<std::int64_t>(kGrain / inner, 1, row_dim_);
-    tile_ = blocked ? kBlockCols : staged && !all_splat_ ? kTileBytes / widest : inner;
+    rows_per_unit_ = blocked_ ? kBlockRows : std::clamp<std::int64_t>(kGrain / inner, 1, row_dim_);
+    tile_ = blocked_ ? kBlockCols : staged_ && !all_splat_ ? kTileBytes / widest_ : inner;
     const std::int64_t cols_per_unit =
         std::min(inner, std::max(kGrain / rows_per_unit_, kTileBytes));
     const std::int64_t row_blocks = (row_dim_ + rows_per_unit_ - 1) / rows_per_unit_;
@@ -158,7 +171,7 @@ class Walk {
     }
     char* dst = at[0];
     for (std::int64_t r = 0; r < rows; ++r, dst += row_stride(0)) {
-      fn_(in.data(), dst, n, params_, repeated_);
+      kernel_.fn(in.data(), dst, n, kernel_.params, repeated_);
       for (std::size_t k = 0; k < kMaxInputs; ++k)
         in[k] = static_cast<const char*>(in[k]) + step[k];
     }
@@ -193,7 +206,7 @@ class Walk {
           in[k - 1] = src;
           break;
         case Access::Splat:
-          in[k - 1] = splat(k, src, all_splat_ || repeats_ ? 1 : n, scratch);
+          in[k - 1] = splat(k, src, all_splat_ || kernel_.repeats ? 1 : n, scratch);
           break;
         case Access::Strided:
           in[k - 1] = load(k, src, n, scratch);
@@ -205,12 +218,12 @@ class Walk {
     }
     char* dst = at[0] + r * row_stride(0) + col * operands_[0].inner_stride;
     if (all_splat_) {
-      fn_(in.data(), scratch.tile[0], 1, params_, 0);
+      kernel_.fn(in.data(), scratch.tile[0], 1, kernel_.params, 0);
       store_repeated(scratch.tile[0], dst, n);
     } else if (operands_[0].access == Access::Direct) {
-      fn_(in.data(), dst, n, params_, repeated_);
+      kernel_.fn(in.data(), dst, n, kernel_.params, repeated_);
     } else {
-      fn_(in.data(), scratch.tile[0], n, params_, repeated_);
+      kernel_.fn(in.data(), scratch.tile[0], n, kernel_.params, repeated_);
       store(scratch.tile[0], dst, n, scratch);
     }
   }
@@ -318,7 +331,7 @@ class Walk {
     const bool same = o.dtype == o.kernel_dtype;
     char* flat = o.base + first * width;
     char* result = o.flat && same ? flat : scratch.tile[0];
-    fn_(in.data(), result, n, params_, 0);
+    kernel_.fn(in.data(), result, n, kernel_.params, 0);
     if (result == flat) return;
     if (!same) {
       char* converted = o.flat ? flat : scratch.raw[0];
@@ -362,12 +375,12 @@ class Walk {
 
   const Plan& plan_;
   std::span<const Operand> operands_;
-  ElementwiseFn fn_;
-  const double* params_;
+  const Kernel& kernel_;
   const CastFn (*casts_)[kNumDTypes];
-  bool repeats_;
   std::uint32_t repeated_ = 0;
+  std::int64_t widest_ = 1;   // item size
   bool direct_rows_ = false;  // nothing to stage
+  bool staged_ = false;       // run by run
   bool all_splat_ = false;    // every input is one element along the run
   bool blocked_ = false;
   std::int64_t row_dim_ = 1;
@@ -402,8 +415,8 @@ void block_transposed(Plan& plan, std::span<Operand> operands) {
   }
 }
 
-void walk(ElementwiseFn fn, std::span<const View* const> views,
-          std::span<const DType> kernel_dtypes, const double* params, bool repeats) {
+void walk(const Kernel& kernel, std::span<const View* const> views,
+          std::span<const DType> kernel_dtypes) {
   Plan plan = make_plan(views);
   if (plan.numel == 0) return;
   std::array<Operand, kMaxOperands> storage;
@@ -424,7 +437,24 @@ void walk(ElementwiseFn fn, std::span<const View* const> views,
                                                             : Access::Strided;
   }
   block_transposed(plan, operands);
-  Walk(plan, operands, fn, params, repeats).run();
+  Walk(plan, operands, kernel).run();
+}
+
+/// Approximations and divisions cost as much for a part of a vector as for a whole one.
+bool is_cheap(OpId op) {
+  switch (op) {
+#define BG_FUNCTOR(name)                                                \
+  case OpId::name:                                                      \
+    return !std::is_base_of_v<functors::Approximate, functors::name> && \
+           !std::is_base_of_v<functors::Serial, functors::name>;
+#define BG_UNARY(name, rule, doc) BG_FUNCTOR(name)
+#define BG_BINARY(name, rule, doc) BG_FUNCTOR(name)
+#define BG_TERNARY(name, rule, doc) BG_FUNCTOR(name)
+#include "ops/ops.def"
+#undef BG_FUNCTOR
+    default:
+      return true;
+  }
 }
 
 void copy_kernel_1(const void* const* in, void* out, std::int64_t n, const double*, std::uint32_t) {
@@ -467,8 +497,8 @@ void elementwise(const ElementwiseCall& call) {
     dtypes[k + 1] = kernel_input_dtype(call.op, static_cast<int>(k), call.compute);
   }
   const std::size_t count = call.in.size() + 1;
-  walk(fn, {views.data(), count}, {dtypes.data(), count}, call.params,
-       takes_repeated(call.op, call.compute));
+  const Kernel kernel{fn, call.params, takes_repeated(call.op, call.compute), is_cheap(call.op)};
+  walk(kernel, {views.data(), count}, {dtypes.data(), count});
 }
 
 void copy(const View& in, const View& out) {
@@ -477,7 +507,7 @@ void copy(const View& in, const View& out) {
   const ElementwiseFn fn = kCopy[bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3];
   const View* views[] = {&out, &in};
   const DType dtypes[] = {out.dtype, out.dtype};
-  walk(fn, views, dtypes, nullptr, /*repeats=*/false);
+  walk({.fn = fn}, views, dtypes);
 }
 
 }  // namespace baregrad::kernels

@@ -281,8 +281,8 @@ TEST_P(Elementwise, RepeatsBroadcastOperands) {
   const auto tensors = static_cast<unsigned>(row->tensors);
   for_each_isa([&] {
     Rng rng(15);
-    for (const Dims& shape :
-         {Dims{130}, Dims{300}, Dims{3, 1100}, Dims{40, 70}, Dims{20, 9}, Dims{3, 4, 70}}) {
+    for (const Dims& shape : {Dims{130}, Dims{300}, Dims{3, 1100}, Dims{40, 70}, Dims{20, 9},
+                              Dims{50, 3}, Dims{3, 4, 70}}) {
       const Inputs in = row->inputs(rng, dtype, shape);
       for (unsigned mix = 0; mix < 1U << (2 * tensors); ++mix) {
         Inputs cut;
