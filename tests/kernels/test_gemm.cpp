@@ -227,6 +227,50 @@ TEST_P(Gemm, LargerShapes) {
   check_gemm<float>(3, 2051, 520, {.c = MatrixLayout::EverySecond});
 }
 
+template <class T>
+void check_parts_of_k() {
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{1, 512, 512},
+                                {1, 525, 1031},
+                                {2, 96, 5000},
+                                {4, 640, 777},
+                                {6, 129, 3000},
+                                {13, 65, 2050}}) {
+    check_gemm<T>(m, n, k);
+    check_gemm<T>(m, n, k, {.a = MatrixLayout::PaddedRows, .c = MatrixLayout::PaddedRows});
+    check_gemm<T>(m, n, k,
+                  {.a = MatrixLayout::Columns, .b = MatrixLayout::PaddedRows, .accumulate = true});
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+// Few rows: tasks share k, and their sums are added at the end.
+TEST_P(Gemm, FewRowsInPartsOfK) {
+  check_parts_of_k<float>();
+  check_parts_of_k<double>();
+  check_parts_of_k<std::uint16_t>();
+  check_parts_of_k<std::uint32_t>();
+  check_parts_of_k<std::uint64_t>();
+}
+
+// Matrices larger than any L2, of which the next rows are fetched while some are multiplied.
+TEST_P(Gemm, FewRowsOverAFarMatrix) {
+  check_gemm<float>(1, 5003, 1001);
+  check_gemm<float>(4, 1040, 5001, {.accumulate = true});
+  check_gemm<double>(2, 5003, 519, {.b = MatrixLayout::PaddedRows});
+}
+
+// As many columns as a vector has lanes, a few less, a few more; rows of A that alias in L1.
+TEST_P(Gemm, FewColumns) {
+  for (const std::int64_t k : {130, 512, 1024}) {
+    for (const std::int64_t n : {6, 7, 8, 12, 14, 15, 16, 17, 24, 33}) {
+      check_gemm<float>(75, n, k);
+      check_gemm<double>(75, n, k, {.c = MatrixLayout::PaddedRows, .accumulate = true});
+      check_gemm<float>(75, n, k, {.c = MatrixLayout::Columns});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 // What a plain loop would give: NaN wherever one entered, also from 0 * inf.
 TEST_P(Gemm, SpecialValuesSpreadAsInAPlainLoop) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -305,6 +349,49 @@ TEST_P(Gemm, BatchesWithBroadcastingAndEpilogue) {
   }
 }
 
+// Many small products, which tiles take several at a time: of one row of tiles and of more, C with
+// gaps between them, A the same for all.
+TEST_P(Gemm, BatchesOfSmallProducts) {
+  constexpr std::int64_t kBatch = 37, kGap = 3;
+  for (const auto& [m, n, k] :
+       {std::array<std::int64_t, 3>{8, 8, 8}, {4, 3, 5}, {16, 16, 16}, {33, 20, 9}, {40, 64, 33}}) {
+    for (const bool repeat_a : {false, true}) {
+      const std::int64_t c_step = m * n + kGap;
+      std::mt19937_64 rng(9);
+      std::vector<float> a(static_cast<std::size_t>(kBatch * m * k));
+      std::vector<float> b(static_cast<std::size_t>(kBatch * k * n));
+      std::vector<float> c(static_cast<std::size_t>(kBatch * c_step));
+      for (auto* x : {&a, &b, &c}) {
+        for (float& v : *x) v = gemm_value<float>(rng);
+      }
+      std::vector<float> expected = c;
+      GemmCall call;
+      call.m = m;
+      call.n = n;
+      call.k = k;
+      call.a = {a.data(), k, 1};
+      call.b = {b.data(), n, 1};
+      call.c = c.data();
+      call.c_row_stride = n;
+      call.c_col_stride = 1;
+      call.accumulate = m % 2 != 0;
+      const GemmBatchAxis batch{
+          .size = kBatch, .a_stride = repeat_a ? 0 : m * k, .b_stride = k * n, .c_stride = c_step};
+      kernels::gemm_batched(call, {&batch, 1});
+      for (std::int64_t x = 0; x < kBatch; ++x) {
+        GemmCall single = call;
+        single.a.data = a.data() + x * batch.a_stride;
+        single.b.data = b.data() + x * batch.b_stride;
+        single.c = expected.data() + x * c_step;
+        kernels::reference_gemm(single);
+      }
+      for (std::size_t i = 0; i < c.size(); ++i) {
+        ASSERT_NEAR(c[i], expected[i], 1e-4) << m << ' ' << n << ' ' << k << " at " << i;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isas, Gemm, testing::ValuesIn(kernels::available_isas()),
                          [](const auto& param) {
                            return std::string(kernels::isa_name(param.param));
@@ -325,6 +412,9 @@ TEST(GemmThreads, SameBitsAtAnyNumberOfThreads) {
                                 {1, 3000, 500},
                                 {3000, 1, 500},
                                 {8, 1000, 900},
+                                {4, 512, 700},
+                                {1, 96, 9000},
+                                {2, 3000, 1500},
                                 {64, 640, 64},
                                 {700, 40, 90}}) {
     for (const bool columns : {false, true}) {
@@ -403,6 +493,27 @@ TEST(GemmMemory, FailsBeforeAnythingIsWritten) {
     }
   }
   EXPECT_EQ(c[0].bits, 0);
+}
+
+TEST(GemmMemory, FailsBeforePartsAreWritten) {
+  FaultInjectingAllocator faulty(system_allocator());
+  const AllocatorScope scope(faulty);
+  constexpr std::int64_t kM = 4, kN = 1024, kK = 2048;
+  std::vector<float> a(kM * kK, 1), b(kK * kN, 1), c(kM * kN, 3);
+  GemmCall call;
+  call.m = kM;
+  call.n = kN;
+  call.k = kK;
+  call.a = {a.data(), kK, 1};
+  call.b = {b.data(), kN, 1};
+  call.c = c.data();
+  call.c_row_stride = kN;
+  call.c_col_stride = 1;
+  faulty.fail_at(0, false);
+  EXPECT_THROW(kernels::gemm(call), OutOfMemory);
+  for (const float value : c) ASSERT_EQ(value, 3);
+  kernels::gemm(call);
+  for (const float value : c) ASSERT_EQ(value, kK);
 }
 
 // ||C - AB|| / (||A|| ||B||), the largest norms.

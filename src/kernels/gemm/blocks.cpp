@@ -25,6 +25,14 @@ bool reads_a_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t r
   return m <= 4 || row_stride * kernels.item % kAliasing != 0;
 }
 
+std::int64_t tile_rows_in_place(const GemmKernels& kernels, std::int64_t row_stride) {
+  // A page apart all rows fall on one set of L1. Nine are the most that still run at full speed.
+  constexpr std::int64_t kSameSet = 4096;
+  constexpr std::int64_t kMostRows = 9;
+  const bool same_set = row_stride * kernels.item % kSameSet == 0;
+  return same_set ? std::min<std::int64_t>(kernels.mr, kMostRows) : kernels.mr;
+}
+
 bool reads_b_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t n, std::int64_t k) {
   return m <= 8 * kernels.mr || k * n <= room(cache_sizes().l2, kernels);
 }
@@ -67,23 +75,24 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
 SkinnyBlocks skinny_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n,
                            std::int64_t k) {
   const CacheSizes& cache = cache_sizes();
-  // Out of memory few rows of B are taken at a time, and long pieces of them: the prefetchers
-  // follow some ten streams, not sixty. So they are for a single row out of L3, but where a piece
-  // has the 512 bytes of AVX-512.
-  const bool long_pieces = kernels.lanes * kernels.item == 64;
   // In L2s: the C library reports the L3 of a whole socket, of which a core has a small share.
-  const std::size_t near = m == 1 && !long_pieces ? cache.l2 : 8 * cache.l2;
-  const bool far = k * n > room(near, kernels);
-  // C stays in half of L1; several tasks share a wide B, none of which takes less than a page of a
-  // row, half of one where B is near, or a few microseconds.
-  const std::int64_t most =
-      std::max<std::int64_t>(room(cache.l1 / 2, kernels) / m / 128 * 128, 256);
-  constexpr std::int64_t kTasks = 8;
+  const bool far = k * n > room(8 * cache.l2, kernels);
+  // Several tasks share B, none of which takes less than a few microseconds. They cut k, so that
+  // each reads memory from one end to the other; columns are cut only where the sums of a task
+  // would not stay in a part of L1, or of L2 where memory is waited for anyway.
   constexpr std::int64_t kLeast = 1 << 17;
-  const std::int64_t piece = (far ? 4096 : 2048) / kernels.item;
-  const std::int64_t least = std::max(piece, kLeast / (m * k));
-  const std::int64_t cols = std::min(most, round_up(std::max(n / kTasks, least), 128));
-  return {cols, far ? 8 : 64};
+  constexpr std::int64_t kLeastDepth = 256;
+  const std::int64_t most = room(far ? cache.l2 / 16 : cache.l1 / 4, kernels) / m / 128 * 128;
+  const std::int64_t least = std::max<std::int64_t>(256, round_up(kLeast / (m * k), 128));
+  const std::int64_t cols = std::min(n, std::max(most, least));
+  const std::int64_t pieces = (n + cols - 1) / cols;
+  const std::int64_t tasks = std::min<std::int64_t>(m * n * k / kLeast, kMaxSkinnyParts);
+  const std::int64_t parts = std::max<std::int64_t>(std::min(tasks / pieces, k / kLeastDepth), 1);
+  // Out of memory few rows of B are taken at a time: the prefetchers follow some ten streams, not
+  // sixty. So they are for a single row out of L3, but where a piece has the 512 bytes of AVX-512.
+  const bool long_pieces = kernels.lanes * kernels.item == 64;
+  const bool few = far || (m == 1 && !long_pieces && k * n > room(cache.l2, kernels));
+  return {round_up((k + parts - 1) / parts, 8), cols, few ? 8 : 64, far};
 }
 
 DotBlocks dot_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t k) {

@@ -17,6 +17,8 @@ inline constexpr std::int64_t kMaxDotCols = 32;
 
 /// Whether A (of m rows, contiguous along k) can be read by tiles where it lies, many times over.
 bool reads_a_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t row_stride);
+/// The most rows of a tile that reads A in place.
+std::int64_t tile_rows_in_place(const GemmKernels& kernels, std::int64_t row_stride);
 /// Whether packing B (k x n, rows contiguous) would cost more than it saves.
 bool reads_b_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t n, std::int64_t k);
 
@@ -31,10 +33,16 @@ struct GemmBlocks {
 };
 GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n, std::int64_t k);
 
-/// Columns of a task, and rows of B it takes at a time, where one tile has all the rows of C.
+/// Parts of k that a product of few rows is cut into at most.
+inline constexpr int kMaxSkinnyParts = 16;
+
+/// Where one tile has all the rows of C: the depth and columns of a task, the rows of B it takes at
+/// a time, and whether it fetches the next ones meanwhile.
 struct SkinnyBlocks {
-  std::int64_t cols;
   std::int64_t depth;
+  std::int64_t cols;
+  std::int64_t rows;
+  bool fetch;
 };
 SkinnyBlocks skinny_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n,
                            std::int64_t k);

@@ -47,6 +47,13 @@ bool suits_dot(const GemmCall& c, const GemmKernels& kernels) {
          (c.k >= 4 * kernels.lanes || c.m <= kFewRows);
 }
 
+/// Whether tiles can read B and write C along rows, and these fill (nearly) whole vectors: then no
+/// sum along k is as fast. A single vector is enough where a tile has rows enough to hide latency.
+bool fills_vectors(const GemmCall& c, const GemmKernels& kernels) {
+  const std::int64_t wanted = kernels.mr >= 8 ? kernels.lanes : kernels.nr;
+  return c.b.col_stride == 1 && c.c_col_stride == 1 && 8 * c.n >= 7 * wanted;
+}
+
 GemmPlan make_plan(const GemmCall& call, const GemmKernels& kernels) {
   GemmPlan plan;
   plan.call = call;
@@ -56,8 +63,9 @@ GemmPlan make_plan(const GemmCall& call, const GemmKernels& kernels) {
   simplify(c);
   plan.finish = !kernels.direct || c.k == 0 || has_epilogue(c.epilogue);
 
-  plan.dot = kernels.direct && kernels.dot != nullptr && suits_dot(c, kernels);
-  if (!plan.dot && kernels.direct && kernels.dot != nullptr) {
+  const bool has_dot = kernels.direct && kernels.dot != nullptr;
+  plan.dot = has_dot && suits_dot(c, kernels);
+  if (!plan.dot && has_dot && !fills_vectors(c, kernels)) {
     transpose(plan);
     simplify(c);
     plan.dot = suits_dot(c, kernels);

@@ -30,6 +30,13 @@ struct GemmTile {
   std::int64_t cols;
   bool add;
   bool b_packed;
+  /// Few rows: B this far on is fetched into L2 meanwhile (0: nothing is).
+  std::int64_t ahead = 0;
+  /// Several products one after the other, and how far apart their operands are.
+  std::int64_t products = 1;
+  std::int64_t a_step = 0;
+  std::int64_t b_step = 0;
+  std::int64_t c_step = 0;
 };
 using GemmTileFn = void (*)(const GemmTile& tile);
 

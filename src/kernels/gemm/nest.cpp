@@ -3,10 +3,12 @@
 // C is cut into blocks of mb x nb; each block is summed over k in steps of kc. A step packs its
 // part of A and B (what is not read where it lies), all threads together, then computes: tasks of
 // mc x jc, in each a panel of B held in L1 while the panels of A pass by. Threads share m and n,
-// never k: the sum of an element has one order.
+// never k; only a product of few rows is cut along k too, by its shape alone. So the sum of an
+// element has one order.
 #include "kernels/gemm/nest.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/gemm/blocks.h"
 #include "kernels/scratch.h"
@@ -95,7 +97,7 @@ class Nest {
                           std::min(blocks_.mb, call_.m - i0),
                           std::min(blocks_.nb, call_.n - j0),
                           std::min(blocks_.kc, call_.k - p0)};
-          const EvenParts tiles(step.rows, kernels_.mr);
+          const EvenParts tiles(step.rows, tile_rows());
           pack(step, tiles);
           compute(step, tiles);
           p0 += blocks_.kc;
@@ -107,6 +109,10 @@ class Nest {
  private:
   static std::int64_t round_up(std::int64_t x, std::int64_t unit) {
     return (x + unit - 1) / unit * unit;
+  }
+  std::int64_t tile_rows() const {
+    const bool strided = !plan_.pack_a && plan_.a_along_k;
+    return strided ? tile_rows_in_place(kernels_, call_.a.row_stride) : kernels_.mr;
   }
   std::size_t a_bytes() const {
     if (!plan_.pack_a) return 0;
@@ -279,32 +285,119 @@ class Nest {
   char* partial_;
 };
 
+/// As many ones as a skinny product has parts, of a dtype that tiles can read where it lies.
+class Ones {
+ public:
+  explicit Ones(DType dtype) {
+    if (dtype == DType::Float32) {
+      fill(1.0f);
+    } else if (dtype == DType::Float64) {
+      fill(1.0);
+    } else if (dtype == DType::UInt64) {
+      fill(std::uint64_t{1});
+    } else if (dtype == DType::UInt32) {
+      fill(std::uint32_t{1});
+    } else {
+      fill(std::uint16_t{1});
+    }
+  }
+  const void* data() const { return bytes_; }
+
+ private:
+  template <class T>
+  void fill(T one) {
+    for (int i = 0; i < kMaxSkinnyParts; ++i) std::memcpy(bytes_ + i * sizeof(T), &one, sizeof(T));
+  }
+  alignas(8) char bytes_[kMaxSkinnyParts * 8];
+};
+
+/// One row of tiles over a B that is read along its rows. Tasks have parts of k too: the first part
+/// sums into C, the others each into a C of their own, which are added at the end, in order.
+class Skinny {
+ public:
+  explicit Skinny(const GemmPlan& plan)
+      : plan_(plan),
+        call_(plan.call),
+        kernels_(*plan.kernels),
+        blocks_(skinny_blocks(kernels_, call_.m, call_.n, call_.k)),
+        parts_((call_.k + blocks_.depth - 1) / blocks_.depth),
+        sums_(static_cast<std::size_t>((parts_ - 1) * call_.m * call_.n * kernels_.item)) {}
+
+  void run() {
+    const std::int64_t pieces = (call_.n + blocks_.cols - 1) / blocks_.cols;
+    parallel::parallel_for(parts_ * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t task = begin; task < end; ++task) {
+        multiply(task / pieces, task % pieces * blocks_.cols);
+      }
+    });
+    if (parts_ == 1) return;
+    constexpr std::int64_t kCols = 4096;
+    parallel::parallel_for(call_.n, kCols, [&](std::int64_t begin, std::int64_t end) {
+      add_parts(begin, end - begin);
+    });
+  }
+
+ private:
+  /// Sums of part 1, 2, ...
+  char* sums(std::int64_t part, std::int64_t col) {
+    return at(sums_.data(), (part - 1) * call_.m * call_.n + col, kernels_.item);
+  }
+
+  void multiply(std::int64_t part, std::int64_t col) {
+    const std::int64_t end = std::min(call_.k, (part + 1) * blocks_.depth);
+    const GemmTileFn fn =
+        (plan_.a_along_k ? kernels_.k_contiguous : kernels_.row_contiguous)[call_.m];
+    GemmTile t;
+    t.a_stride = plan_.a_along_k ? call_.a.row_stride : call_.a.col_stride;
+    t.b_row = call_.b.row_stride;
+    t.b_packed = false;
+    t.c = part == 0 ? at(call_.c, col, kernels_.item) : sums(part, col);
+    t.c_row = part == 0 ? call_.c_row_stride : call_.n;
+    t.cols = std::min(blocks_.cols, call_.n - col);
+    t.add = part == 0 && call_.accumulate;
+    for (std::int64_t p = part * blocks_.depth; p < end; p += blocks_.rows) {
+      t.a = at(call_.a.data, p * call_.a.col_stride, kernels_.item);
+      t.b = at(call_.b.data, p * call_.b.row_stride + col, kernels_.item);
+      t.k = std::min(blocks_.rows, end - p);
+      const bool more = p + 2 * blocks_.rows <= end;
+      t.ahead = blocks_.fetch && more ? blocks_.rows * t.b_row : 0;
+      fn(t);
+      t.add = true;
+    }
+  }
+
+  /// Each row of C += a row of ones times its parts.
+  void add_parts(std::int64_t col, std::int64_t cols) {
+    const Ones ones(call_.dtype);
+    GemmTile t;
+    t.a = ones.data();
+    t.a_stride = 1;
+    t.b_row = call_.m * call_.n;
+    t.c_row = 0;
+    t.k = parts_ - 1;
+    t.cols = cols;
+    t.add = true;
+    t.b_packed = false;
+    for (std::int64_t i = 0; i < call_.m; ++i) {
+      t.b = sums(1, i * call_.n + col);
+      t.c = at(call_.c, i * call_.c_row_stride + col, kernels_.item);
+      kernels_.k_contiguous[1](t);
+    }
+  }
+
+  const GemmPlan& plan_;
+  const GemmCall& call_;
+  const GemmKernels& kernels_;
+  SkinnyBlocks blocks_;
+  std::int64_t parts_;
+  Scratch<8192> sums_;
+};
+
 }  // namespace
 
 void run_nest(const GemmPlan& plan) { Nest(plan).run(); }
 
-void run_skinny(const GemmPlan& plan) {
-  const GemmCall& call = plan.call;
-  const GemmKernels& kernels = *plan.kernels;
-  const SkinnyBlocks blocks = skinny_blocks(kernels, call.m, call.n, call.k);
-  const GemmTileFn fn = (plan.a_along_k ? kernels.k_contiguous : kernels.row_contiguous)[call.m];
-  parallel::parallel_for(call.n, blocks.cols, [&](std::int64_t begin, std::int64_t end) {
-    GemmTile t;
-    t.a_stride = plan.a_along_k ? call.a.row_stride : call.a.col_stride;
-    t.b_row = call.b.row_stride;
-    t.b_packed = false;
-    t.c = at(call.c, begin, kernels.item);
-    t.c_row = call.c_row_stride;
-    t.cols = end - begin;
-    for (std::int64_t p = 0; p < call.k; p += blocks.depth) {
-      t.a = at(call.a.data, p * call.a.col_stride, kernels.item);
-      t.b = at(call.b.data, p * call.b.row_stride + begin, kernels.item);
-      t.k = std::min(blocks.depth, call.k - p);
-      t.add = p > 0 || call.accumulate;
-      fn(t);
-    }
-  });
-}
+void run_skinny(const GemmPlan& plan) { Skinny(plan).run(); }
 
 void run_dot(const GemmPlan& plan) {
   const GemmCall& call = plan.call;
@@ -360,7 +453,16 @@ void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k,
   const GemmTileFn* fns = a_along_k ? kernels.k_contiguous : kernels.row_contiguous;
   if (call.m <= kernels.mr && products.count == 1) return fns[call.m](t);
   const EvenParts tiles(call.m, kernels.mr);
-  for (std::int64_t product = 0; product < products.count; ++product) {
+  t.a_step = products.a_step;
+  t.b_step = products.b_step;
+  t.c_step = products.c_step;
+  // A tile takes several products at a time; where they have more rows than it, so few that the
+  // next tile finds their B in L1.
+  constexpr std::int64_t kGroupBytes = 8192;
+  const std::int64_t group =
+      tiles.count == 1 ? products.count : kGroupBytes / (call.k * call.n * kernels.item) + 1;
+  for (std::int64_t product = 0; product < products.count; product += t.products) {
+    t.products = std::min(group, products.count - product);
     t.b = at(call.b.data, product * products.b_step, kernels.item);
     const char* a = at(call.a.data, product * products.a_step, kernels.item);
     char* c = at(call.c, product * products.c_step, kernels.item);

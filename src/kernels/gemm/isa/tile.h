@@ -62,7 +62,8 @@ struct RowsOfA<false, kRows, T> {
 template <class V, int kRows, int kVecs, bool kUnitK, bool kPart, class T>
 BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int last) {
   constexpr int kLanes = V::kLanes;
-  constexpr int kUnroll = kSanitized ? 1 : 4;
+  // Integers have nobody in a hurry: half the code.
+  constexpr int kUnroll = kSanitized ? 1 : std::is_floating_point_v<T> ? 4 : 2;
   V acc[kRows][kVecs];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
@@ -99,6 +100,14 @@ BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int
       for (int v = 0; v < kVecs; ++v) __builtin_prefetch(next + v * kLanes, 1);
       next += t.c_row;
     }
+    if (kVecs > kTileVecs && t.ahead != 0) {
+      const T* then = b + t.ahead;
+#pragma GCC unroll 4
+      for (int u = 0; u < kUnroll; ++u, then += b_row) {
+#pragma GCC unroll 8
+        for (int v = 0; v < kVecs; ++v) __builtin_prefetch(then + v * kLanes, 0, 2);
+      }
+    }
 #pragma GCC unroll 4
     for (int u = 0; u < kUnroll; ++u) step(u);
     rows.advance(kUnroll);
@@ -106,6 +115,15 @@ BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int
   for (; p > 0; --p) {
     step(0);
     rows.advance(1);
+  }
+  // What small products are made of: no mask, and nothing of `t` to be read again after each store.
+  if constexpr (kVecs == 1 && std::is_floating_point_v<T>) {
+    if (!t.add && (!kPart || last == kLanes)) {
+      const std::int64_t c_row = t.c_row;
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i) acc[i][0].store(c + i * c_row);
+      return;
+    }
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
@@ -141,15 +159,13 @@ constexpr int wide_vecs(int rows) {
   return kTileVecs;
 }
 
+/// All columns of one product.
 template <class T, int kRows, bool kUnitK>
-void tile(const GemmTile& t) {
+BG_INLINE void compute_row_of_tiles(const GemmTile& t, const T* a, const T* b, T* c) {
   using V = Ring<T>;
   constexpr int kLanes = V::kLanes;
   constexpr int kWidth = kLanes * kTileVecs;
   constexpr int kWide = wide_vecs(kRows);
-  const auto* a = static_cast<const T*>(t.a);
-  const auto* b = static_cast<const T*>(t.b);
-  auto* c = static_cast<T*>(t.c);
   std::int64_t left = t.cols;
   if constexpr (kWide > kTileVecs && std::is_floating_point_v<T>) {
     for (; left >= kWide * kLanes;
@@ -180,6 +196,20 @@ void tile(const GemmTile& t) {
     compute_tile<V, kRows, 2, kUnitK, true>(t, a, b, c, last - kLanes);
   } else {
     compute_tile<V, kRows, 1, kUnitK, true>(t, a, b, c, last);
+  }
+}
+
+template <class T, int kRows, bool kUnitK>
+void tile(const GemmTile& t) {
+  const auto* a = static_cast<const T*>(t.a);
+  const auto* b = static_cast<const T*>(t.b);
+  auto* c = static_cast<T*>(t.c);
+  for (std::int64_t left = t.products;;) {
+    compute_row_of_tiles<T, kRows, kUnitK>(t, a, b, c);
+    if (--left == 0) return;
+    a += t.a_step;
+    b += t.b_step;
+    c += t.c_step;
   }
 }
 
