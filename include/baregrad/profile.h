@@ -9,8 +9,8 @@
 //   bytes     every input read once, every result written once; what an axis repeats counts once
 //   flops     products 2 m n k, and 1 per element of the result for each of bias, added matrix and
 //             activation; elementwise 1 per element of the result, whatever the function;
-//             reductions, scans and softmax 1 per element of the input; what only moves
-//             elements 0. Integers count alike.
+//             reductions, scans, softmax, normalisations and cross-entropy 1 per element of the
+//             input, and so on the way back; what only moves elements 0. Integers count alike.
 // Off, it costs a load and a branch per call; on, about a quarter of a microsecond per op.
 #pragma once
 

@@ -59,7 +59,17 @@ std::uint64_t irregular_flops(const OpCall& call, const Tensor& result) {
     case OpId::softmax:
     case OpId::log_softmax:
     case OpId::logsumexp:
+    case OpId::cross_entropy:
+    case OpId::layer_norm:
+    case OpId::rms_norm:
+    case OpId::batch_norm:
+    // The gradient of the result comes first, as large as the input.
+    case OpId::layer_norm_backward:
+    case OpId::rms_norm_backward:
+    case OpId::batch_norm_backward:
       return elements(*call.inputs[0]);
+    case OpId::cross_entropy_backward:
+      return elements(result);
     default:
       return 0;
   }

@@ -129,6 +129,9 @@ TEST(Profile, CountsFollowTheConvention) {
   EXPECT_EQ(count([&] { sum(x); }, "sum"), std::pair(128, 512 + 4));
   EXPECT_EQ(count([&] { argmax(x); }, "argmax"), std::pair(128, 512 + 8));
   EXPECT_EQ(count([&] { softmax(x, 1); }, "softmax"), std::pair(128, 1024));
+  // A mean and a deviation per row come with the result; a logsumexp with the loss.
+  EXPECT_EQ(count([&] { layer_norm(x, {16}); }, "layer_norm"), std::pair(128, 1024 + 8 * 8));
+  EXPECT_EQ(count([&] { cross_entropy(x, zeros({8}, DType::Int64)); }, "cross_entropy").first, 128);
   EXPECT_EQ(count([&] { linear(x, w, bias, Activation::Relu); }, "linear"),
             std::pair(32 * (2 * 16 + 2), 512 + 256 + 16 + 128));
   EXPECT_EQ(count(
