@@ -57,31 +57,6 @@ struct Product {
   MatmulTruth truth;
 };
 
-/// Row-major C = A B is what a column-major library calls C' = B' A'.
-template <class T>
-void gemm(peers::Gemm<T> call, int m, int n, int k, const T* a, const T* b, T* c) {
-  constexpr T kOne = 1;
-  constexpr T kZero = 0;
-  call("N", "N", &n, &m, &k, &kOne, b, &n, a, &k, &kZero, c, &n);
-}
-
-void gemm(peers::GemmDnnl call, int m, int n, int k, const float* a, const float* b, float* c) {
-  call('N', 'N', m, n, k, 1, a, k, b, n, 0, c, n);
-}
-
-/// One row or one column: what a user of a BLAS calls then.
-template <class T>
-void gemv(peers::Gemv<T> call, int m, int n, int k, const T* a, const T* b, T* c) {
-  constexpr T kOne = 1;
-  constexpr T kZero = 0;
-  constexpr int kStep = 1;
-  if (m == 1) {
-    call("N", &n, &k, &kOne, b, &n, a, &kStep, &kZero, c, &kStep);
-  } else {
-    call("T", &k, &m, &kOne, a, &k, b, &kStep, &kZero, c, &kStep);
-  }
-}
-
 /// Throws when the result is not the product.
 template <class T>
 double checked_error(const Product& product, const std::string& who, const T* c) {
@@ -166,9 +141,9 @@ void add_gemm(Field& field, const Product& product, const Blas& blas, Call call,
   const T* a = product.a.data<T>();
   const T* b = product.b.data<T>();
   if (s.batch == 1) {
-    field.add<T>(blas.name, [=](T* c) { gemm(call, s.m, s.n, s.k, a, b, c); });
+    field.add<T>(blas.name, [=](T* c) { peers::gemm(call, s.m, s.n, s.k, a, b, c); });
     if (vector != nullptr && (s.m == 1 || s.n == 1)) {
-      field.add<T>(blas.name + " gemv", [=](T* c) { gemv(vector, s.m, s.n, s.k, a, b, c); });
+      field.add<T>(blas.name + " gemv", [=](T* c) { peers::gemv(vector, s.m, s.n, s.k, a, b, c); });
     }
   } else if (batched != nullptr) {
     field.add<T>(blas.name + " batch", [=](T* c) {
@@ -177,8 +152,9 @@ void add_gemm(Field& field, const Product& product, const Blas& blas, Call call,
     });
   } else {
     field.add<T>(blas.name + " loop", [=](T* c) {
-      for_each_product(s, threads, a, b, c,
-                       [&](const T* x, const T* y, T* z) { gemm(call, s.m, s.n, s.k, x, y, z); });
+      for_each_product(s, threads, a, b, c, [&](const T* x, const T* y, T* z) {
+        peers::gemm(call, s.m, s.n, s.k, x, y, z);
+      });
     });
   }
 }
@@ -197,7 +173,7 @@ void add_via_float(Field& field, const Product& product, const Blas& blas, Call 
     const Tensor z = empty(shape);
     for_each_product(s, threads, x.data<float>(), y.data<float>(), z.data<float>(),
                      [&](const float* from_x, const float* from_y, float* to) {
-                       gemm(call, s.m, s.n, s.k, from_x, from_y, to);
+                       peers::gemm(call, s.m, s.n, s.k, from_x, from_y, to);
                      });
     return astype(z, a.dtype());
   });
@@ -245,12 +221,6 @@ void add_peer(Field& field, const Product& product, const Blas& blas) {
   }
 }
 
-/// False where it cannot use so many.
-bool set_threads(const Blas& blas, int threads) {
-  blas.set_threads(threads);
-  return blas.get_threads() == threads;
-}
-
 void measure_product(Session& session, const MatmulCase& about,
                      const std::vector<Blas>& libraries) {
   session.announce(shape_text(about) + ", checking");
@@ -270,7 +240,7 @@ void measure_product(Session& session, const MatmulCase& about,
     // A loop over a batch has threads of its own.
     const bool batched_call = itemsize(about.dtype) >= sizeof(float) && blas.sgemm_batch != nullptr;
     const bool own_threads = about.batch > 1 && !batched_call;
-    if (set_threads(blas, own_threads ? 1 : about.threads)) {
+    if (peers::set_threads(blas, own_threads ? 1 : about.threads)) {
       add_peer(field, product, blas);
     } else {
       session.note(blas.name + " cannot use " + std::to_string(about.threads) + " threads");

@@ -3,8 +3,6 @@
 #include <string>
 #include <vector>
 
-#include <sys/resource.h>
-
 #include "baregrad/data.h"
 #include "baregrad/nn.h"
 #include "baregrad/ops.h"
@@ -12,16 +10,11 @@
 #include "baregrad/optim.h"
 #include "baregrad/train.h"
 #include "bench/benches.h"
+#include "bench/step_cost.h"
 #include "train/step_memory.h"
 
 namespace baregrad::bench {
 namespace {
-
-std::int64_t minor_faults() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_minflt;
-}
 
 /// One network, one batch, one optimizer.
 struct Setup {
@@ -48,16 +41,6 @@ std::string shape_text(const std::vector<std::int64_t>& sizes, std::int64_t batc
   return text + ", batch " + std::to_string(batch);
 }
 
-/// Products of forward and backward; the first layer's input wants no gradient.
-double flops_of(const std::vector<std::int64_t>& sizes, std::int64_t batch) {
-  double flops = 0;
-  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
-    const double product = 2.0 * static_cast<double>(batch * sizes[i] * sizes[i + 1]);
-    flops += product * (i == 0 ? 2 : 3);
-  }
-  return flops;
-}
-
 /// What the steps after the first ten asked of the system.
 void note_memory(Session& session, const Setup& setup, const std::string& alloc,
                  const std::string& what) {
@@ -66,12 +49,13 @@ void note_memory(Session& session, const Setup& setup, const std::string& alloc,
   train::StepMemory memory(alloc);
   for (int i = 0; i < kWarm; ++i) memory.run([&] { setup.step(); });
   const std::uint64_t allocations = pool_allocator().stats().system_allocations;
-  const std::int64_t faults = minor_faults();
+  const std::int64_t faults = page_faults().minor;
   for (int i = 0; i < kSteps; ++i) memory.run([&] { setup.step(); });
-  session.note(
-      what + ", --alloc " + alloc + ", " + std::to_string(kSteps) + " steps after the first ten: " +
-      std::to_string(pool_allocator().stats().system_allocations - allocations) +
-      " allocations from the system, " + std::to_string(minor_faults() - faults) + " page faults");
+  session.note(what + ", --alloc " + alloc + ", " + std::to_string(kSteps) +
+               " steps after the first ten: " +
+               std::to_string(pool_allocator().stats().system_allocations - allocations) +
+               " allocations from the system, " + std::to_string(page_faults().minor - faults) +
+               " page faults");
 }
 
 void measure_step(Session& session, const Setup& setup, const std::string& name,
@@ -82,7 +66,7 @@ void measure_step(Session& session, const Setup& setup, const std::string& name,
   row.dtype = "float32";
   row.shape = shape_text(sizes, batch);
   row.threads = session.threads();
-  row.flops = flops_of(sizes, batch);
+  row.flops = mlp_step_flops(sizes, batch);
   row.candidates = {candidate(kOurs, [&] { setup.step(); })};
   session.measure(row);
   for (const char* alloc : {"pool", "arena"}) note_memory(session, setup, alloc, row.shape);

@@ -192,6 +192,11 @@ std::string open_one(const Known& known, Blas& blas) {
 
 }  // namespace
 
+bool set_threads(const Blas& blas, int threads) {
+  blas.set_threads(threads);
+  return blas.get_threads() == threads;
+}
+
 std::span<const std::string_view> blas_names() { return kNames; }
 
 OpenedBlas open_blas(std::span<const std::string> names) {

@@ -51,6 +51,33 @@ struct Blas {
   int (*get_threads)() = nullptr;
 };
 
+/// Row-major C = A B, which is what a column-major library calls C' = B' A'.
+template <class T>
+void gemm(Gemm<T> call, int m, int n, int k, const T* a, const T* b, T* c) {
+  constexpr T kOne = 1;
+  constexpr T kZero = 0;
+  call("N", "N", &n, &m, &k, &kOne, b, &n, a, &k, &kZero, c, &n);
+}
+inline void gemm(GemmDnnl call, int m, int n, int k, const float* a, const float* b, float* c) {
+  call('N', 'N', m, n, k, 1, a, k, b, n, 0, c, n);
+}
+
+/// One row or one column: what a user of a BLAS calls then.
+template <class T>
+void gemv(Gemv<T> call, int m, int n, int k, const T* a, const T* b, T* c) {
+  constexpr T kOne = 1;
+  constexpr T kZero = 0;
+  constexpr int kStep = 1;
+  if (m == 1) {
+    call("N", &n, &k, &kOne, b, &n, a, &kStep, &kZero, c, &kStep);
+  } else {
+    call("T", &k, &m, &kOne, a, &k, b, &kStep, &kZero, c, &kStep);
+  }
+}
+
+/// False where it cannot use so many.
+bool set_threads(const Blas& blas, int threads);
+
 /// Names for --peers.
 std::span<const std::string_view> blas_names();
 
