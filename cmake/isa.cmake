@@ -56,3 +56,18 @@ function(baregrad_add_isa_kernels objects)
   endforeach()
   set(${objects} ${all} PARENT_SCOPE)
 endfunction()
+
+# baregrad_add_isa_ladder(<variable for the objects> <sources>...): the lab's vector rungs for the sets
+# whose vectors are wider than those of the baseline, which the lab's own library has.
+function(baregrad_add_isa_ladder objects)
+  set(all)
+  foreach(isa IN ITEMS avx2 avx512)
+    set(lib baregrad_ladder_${isa})
+    add_library(${lib} OBJECT ${ARGN})
+    target_include_directories(${lib} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_compile_options(${lib} PRIVATE ${BAREGRAD_ISA_FLAGS_${isa}})
+    target_link_libraries(${lib} PRIVATE baregrad_options)
+    list(APPEND all $<TARGET_OBJECTS:${lib}>)
+  endforeach()
+  set(${objects} ${all} PARENT_SCOPE)
+endfunction()

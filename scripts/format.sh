@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-mapfile -t files < <(scripts/list_files.sh | grep -E '^(src|include|python|tests|bench|examples)/.*\.(h|cpp)$')
+mapfile -t files < <(scripts/list_files.sh | grep -E '^(src|include|python|tests|bench|lab|examples)/.*\.(h|cpp)$')
 if [[ ${1:-} == --check ]]; then
   clang-format-14 --dry-run -Werror "${files[@]}"
   echo "${#files[@]} files formatted as .clang-format says"

@@ -8,6 +8,7 @@
 
 #include "baregrad/train.h"
 #include "bench/harness.h"
+#include "lab/lab.h"
 
 namespace baregrad::cli {
 
@@ -62,5 +63,10 @@ struct GraphCommand {
   std::string svg_path;
 };
 int run_graph(const GraphCommand& command);
+
+/// `run.names` may be "list" alone, or hold "all".
+int run_lab(lab::Run run);
+/// `arguments` are those of lab::from_arguments.
+int run_lab_trial(const std::vector<std::string>& arguments);
 
 }  // namespace baregrad::cli

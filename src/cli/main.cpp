@@ -1,5 +1,5 @@
-// The command line: `baregrad info`, `train`, `eval`, `predict`, `graph`, `bench`. Exit status 0, 1
-// for a failure, 2 for wrong arguments.
+// The command line: `baregrad info`, `train`, `eval`, `predict`, `graph`, `bench`, `lab`. Exit
+// status 0, 1 for a failure, 2 for wrong arguments.
 #include <charconv>
 #include <csignal>
 #include <cstdint>
@@ -188,6 +188,21 @@ CLI::App* add_on_run(CLI::App& app, const char* name, const char* doc, Command& 
   return sub;
 }
 
+void add_lab(CLI::App* app, lab::Run& run, bool& no_report) {
+  app->add_option("names", run.names, "Which experiments: list, all, or names from the list")
+      ->required()
+      ->option_text("NAME...");
+  app->add_option("--out", run.options.out,
+                  "Folder of the results; what it holds is not done again")
+      ->option_text("DIR");
+  app->add_flag("--quick", run.options.quick, "A look, not a measurement")->option_text(" ");
+  app->add_option("--threads", run.options.threads, "The most threads to use; all CPUs if not said")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  app->add_option("--seed", run.options.seed, "Of the inputs, 1 if not said")->option_text("N");
+  app->add_flag("--no-report", no_report, "Records alone: no pictures, no pages")->option_text(" ");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"A deep-learning engine from the bytes up.", "baregrad"};
   app.set_version_flag("--version", version_text(), "Print the version and exit");
@@ -251,6 +266,15 @@ int run(int argc, char** argv) {
   add_json(bench, "Also write every result to FILE, one JSON object per line");
   bench->footer(list_benches());
 
+  lab::Run lab_run;
+  bool no_report = false;
+  CLI::App* lab = app.add_subcommand("lab", "Experiments: from the naive loop to the roofline");
+  add_lab(lab, lab_run, no_report);
+  // For the lab itself, which runs it under a simulator of caches: no help shows it.
+  std::vector<std::string> trials;
+  CLI::App* lab_trial = app.add_subcommand("lab-trial", "Run kernels of the lab once")->group("");
+  lab_trial->add_option("trials", trials, "NAME SIZE WARM_UPS, again and again")->required();
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -276,6 +300,11 @@ int run(int argc, char** argv) {
   if (eval->parsed()) return run_eval(eval_command);
   if (predict->parsed()) return run_predict(predict_command);
   if (graph->parsed()) return run_graph(graph_command);
+  if (lab->parsed()) {
+    lab_run.report = !no_report;
+    return run_lab(std::move(lab_run));
+  }
+  if (lab_trial->parsed()) return run_lab_trial(trials);
   return info->parsed() ? run_info(command.json_path) : run_bench(std::move(command));
 }
 

@@ -95,6 +95,10 @@ class CheckRepoTest(unittest.TestCase):
         for flag in ("-ffast-math", "-Ofast", "-ffinite-math-only"):
             self.assert_one("cmake/a.cmake", f"# A file.\nadd_compile_options({flag})\n", flag)
         self.assertEqual(check_repo.check_text("docs/a.md", "-ffast-math is banned\n"), [])
+        named = "// A file.\nconst char* flag = \"-Ofast\";\n"
+        self.assert_one("lab/exp_ladder.cpp", named, "-Ofast")
+        self.assertEqual(check_repo.check_text("lab/exp_flags.cpp", named), [])
+        self.assertEqual(check_repo.check_text("docs/lab/flags.jsonl", '{"flags": "-Ofast"}\n'), [])
 
     def test_unfinished_work(self):
         self.assert_one("src/a.h", self.GOOD + "// TODO: more\n", "TODO")

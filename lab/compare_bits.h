@@ -1,0 +1,18 @@
+// How two results of the same calculation differ, bit by bit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace baregrad::lab {
+
+struct BitDifference {
+  std::int64_t elements = 0;  ///< that are not the same bits
+  std::int64_t max_ulps = 0;  ///< floats between them and one, at the most; a NaN against a number
+                              ///< counts as all floats
+};
+
+/// Both are of one length.
+BitDifference compare_bits(std::span<const float> result, std::span<const float> reference);
+
+}  // namespace baregrad::lab

@@ -1,0 +1,34 @@
+// Three ways to give the packed rung several threads. Each thread multiplies a share of the rows
+// and packs b for itself, so that threads meet only at the end.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace baregrad::lab {
+
+struct ThreadedRung {
+  std::string_view name;   ///< "pthreads"
+  std::string_view title;  ///< "threads created for every product"
+  std::string_view file;   ///< "threads_pthreads.cpp"
+  void (*multiply)(std::int64_t n, const float* a, const float* b, float* c, int threads);
+};
+
+std::span<const ThreadedRung> threaded_rungs();
+
+/// Rows [begin, end) of `share` out of `shares`; the shares differ by a row at most.
+struct RowShare {
+  std::int64_t begin;
+  std::int64_t end;
+};
+inline RowShare row_share(std::int64_t n, int share, int shares) {
+  return {n * share / shares, n * (share + 1) / shares};
+}
+
+void multiply_pthreads(std::int64_t n, const float* a, const float* b, float* c, int threads);
+void multiply_openmp(std::int64_t n, const float* a, const float* b, float* c, int threads);
+/// As many threads as the engine uses; `threads` is the number of shares.
+void multiply_pool(std::int64_t n, const float* a, const float* b, float* c, int threads);
+
+}  // namespace baregrad::lab

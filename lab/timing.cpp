@@ -1,0 +1,114 @@
+// Turns, samples, quantiles.
+#include "lab/timing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <thread>
+
+namespace baregrad::lab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kSampleNs = 50e3;  // the clock takes a few tens of nanoseconds
+// Nothing is called more often than this in that time: who takes no time has nothing to be timed.
+constexpr std::int64_t kMostCalls = std::int64_t{1} << 20;
+
+double ns_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
+
+double quantile(const std::vector<double>& sorted, double q) {
+  return sorted[static_cast<std::size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
+}
+
+/// After a pause workers sleep and caches are others': who is called again and again, as programs
+/// do, does not pay for that, so the first sample of a short work does not count and several do.
+void take_turn(const Contender& contender, const Turns& turns, std::vector<double>& samples) {
+  constexpr double kShortNs = 20e6;
+  constexpr int kSamples = 8;
+  if (turns.settle.count() == 0) {
+    samples.push_back(contender.sample_ns());
+    return;
+  }
+  std::this_thread::sleep_for(turns.settle);
+  const double first = contender.sample_ns();
+  if (first > kShortNs) {
+    samples.push_back(first);
+    return;
+  }
+  const Clock::time_point start = Clock::now();
+  for (int i = 0; i < kSamples && (i == 0 || ns_since(start) < kShortNs); ++i) {
+    samples.push_back(contender.sample_ns());
+  }
+}
+
+}  // namespace
+
+Timing summarize(std::vector<double> samples_ns) {
+  std::sort(samples_ns.begin(), samples_ns.end());
+  return {quantile(samples_ns, 0.5), quantile(samples_ns, 0.1), quantile(samples_ns, 0.9),
+          static_cast<int>(samples_ns.size())};
+}
+
+Json to_json(const Timing& timing) {
+  return {{"median_ns", timing.median_ns},
+          {"p10_ns", timing.p10_ns},
+          {"p90_ns", timing.p90_ns},
+          {"repeats", timing.repeats}};
+}
+
+Contender contender(std::string name, std::function<void(std::int64_t calls)> run) {
+  auto calls = std::make_shared<std::int64_t>(0);  // 0: not known yet
+  return {std::move(name), [run = std::move(run), calls] {
+            const auto once_ns = [&](std::int64_t count) {
+              const Clock::time_point start = Clock::now();
+              run(count);
+              return ns_since(start) / static_cast<double>(count);
+            };
+            if (*calls != 0) return once_ns(*calls);
+            *calls = 1;
+            double ns = once_ns(1);
+            while (ns * static_cast<double>(*calls) < kSampleNs && *calls < kMostCalls) {
+              *calls *= 2;
+              ns = std::min(ns, once_ns(*calls));
+            }
+            return ns;
+          }};
+}
+
+std::vector<std::vector<double>> take_samples(const std::vector<Contender>& contenders,
+                                              const Turns& turns) {
+  std::vector<std::vector<double>> samples(contenders.size());
+  const Clock::time_point start = Clock::now();
+  // The first call of each fills caches and pools. It counts only where a second one would take
+  // longer than all the time there is.
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    const double ns = contenders[i].sample_ns();
+    if (ns > turns.seconds * 1e9) samples[i].push_back(ns);
+  }
+  for (int round = 0; round < turns.most; ++round) {
+    const bool in_time = ns_since(start) < turns.seconds * 1e9;
+    bool any = false;
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      // Whoever is slower than all the time there is has had its turn.
+      const bool slow = !samples[i].empty() && samples[i].front() > turns.seconds * 1e9;
+      if (slow || (!in_time && round >= turns.least)) continue;
+      take_turn(contenders[i], turns, samples[i]);
+      any = true;
+    }
+    if (!any) break;
+  }
+  return samples;
+}
+
+std::vector<Timing> take_turns(const std::vector<Contender>& contenders, const Turns& turns) {
+  std::vector<Timing> timings;
+  for (std::vector<double>& each : take_samples(contenders, turns)) {
+    timings.push_back(summarize(std::move(each)));
+  }
+  return timings;
+}
+
+}  // namespace baregrad::lab

@@ -1,0 +1,102 @@
+// `baregrad lab`: which experiments, where to, and what is said meanwhile.
+#include <csignal>
+#include <string_view>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "baregrad/error.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "lab/child.h"
+#include "lab/experiments.h"
+#include "lab/trial.h"
+
+namespace baregrad::cli {
+namespace {
+
+constexpr const char* kAll = "all";
+constexpr const char* kList = "list";
+
+int list_experiments() {
+  Output out;
+  for (const lab::Experiment& experiment : lab::experiments()) {
+    out.print(fmt::format("{:<10} {}\n", experiment.name, experiment.question));
+  }
+  return 0;
+}
+
+/// "all" stands for every one.
+std::vector<std::string> expand(const std::vector<std::string>& names) {
+  std::vector<std::string> expanded;
+  for (const std::string& name : names) {
+    if (name != kAll) {
+      expanded.push_back(name);
+      continue;
+    }
+    for (const lab::Experiment& experiment : lab::experiments()) {
+      expanded.emplace_back(experiment.name);
+    }
+  }
+  return expanded;
+}
+
+volatile pid_t command_process = 0;
+
+/// Whatever is done is in the file already, so there is nothing to wait for. Only what may be
+/// called in a handler is called.
+extern "C" void on_stop(int signal) {
+  // Not in a child that an experiment forked: the same signal reaches us both.
+  if (::getpid() == command_process) {
+    lab::end_children();
+    constexpr std::string_view kTerminal = "\r\033[K";
+    constexpr std::string_view kGoOn =
+        "lab: stopped; the same command goes on with the part that was interrupted\n";
+    if (::isatty(STDERR_FILENO) == 1) {
+      (void)!::write(STDERR_FILENO, kTerminal.data(), kTerminal.size());
+    }
+    (void)!::write(STDERR_FILENO, kGoOn.data(), kGoOn.size());
+  }
+  ::_exit(128 + signal);
+}
+
+/// Ctrl-C and SIGTERM end the experiments and their children while one of these lives.
+class StopScope {
+ public:
+  StopScope() {
+    command_process = ::getpid();
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_stop);
+  }
+  ~StopScope() {
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  }
+  StopScope(const StopScope&) = delete;
+  StopScope& operator=(const StopScope&) = delete;
+};
+
+}  // namespace
+
+int run_lab(lab::Run run) {
+  if (run.names == std::vector<std::string>{kList}) return list_experiments();
+  if (run.options.out.empty()) {
+    throw ValueError("lab: where to? --out DIR names the folder of the results");
+  }
+  run.names = expand(run.names);
+  const StopScope stops;
+  Progress progress;
+  lab::run(
+      run, [&](const std::string& text) { progress.show(text); },
+      [&](const std::string& text) {
+        progress.clear();
+        fmt::print(stderr, "{}\n", text);
+      });
+  return 0;
+}
+
+int run_lab_trial(const std::vector<std::string>& arguments) {
+  lab::run_trials(lab::from_arguments(arguments));
+  return 0;
+}
+
+}  // namespace baregrad::cli
