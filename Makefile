@@ -9,6 +9,7 @@ SHELL := /bin/bash
 BUILD := build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PYTHON := .venv/bin/python
+LAB_OUT := build/lab
 package := $(CURDIR)/$(BUILD)/release/python
 BENCHES ?= elementwise reduce overhead alloc parallel matmul autograd train conv optim norm
 BENCH_ARGS ?=
@@ -65,7 +66,7 @@ wheel: build ## Build the Python wheel into build/wheel
 	  -Ccmake.define.BAREGRAD_WERROR=ON
 
 .PHONY: test
-test: test-repo test-release test-cli test-graph test-io test-python test-types test-wheel test-fuzz test-install test-asan test-tsan ## Build and run every test, also under ASan + UBSan and TSan
+test: test-repo test-release test-cli test-graph test-io test-python test-types test-wheel test-lab test-fuzz test-install test-asan test-tsan ## Build and run every test, also under ASan + UBSan and TSan
 
 .PHONY: test-repo
 test-repo: setup
@@ -118,6 +119,17 @@ test-peers: build ## Compare the Python package with PyTorch (in .venv-peers)
 	@scripts/setup.sh --peers
 	@PYTHONPATH=$(package) $(step) "compare with PyTorch" \
 	  .venv-peers/bin/python -B -m pytest -q -p no:cacheprovider tests/python/peers
+
+# A look at every experiment, in a fresh folder, and its report in a browser. Nothing here asserts a time.
+.PHONY: test-lab
+test-lab: build ## Run all experiments with --quick and open their report in a browser
+	@scripts/setup.sh --lab
+	@rm -rf $(BUILD)/lab-quick
+	@BAREGRAD_LAB_PYTHON=$(CURDIR)/.venv-peers/bin/python PYTHONPATH=$(package) $(step) "lab all --quick" \
+	  $(BUILD)/baregrad lab all --quick --out $(BUILD)/lab-quick
+	@BAREGRAD_LAB_REPORT=$(CURDIR)/$(BUILD)/lab-quick BAREGRAD_LAB_BROWSER_REQUIRED=1 PYTHONPATH=$(package) \
+	  $(step) "open the report in a browser" \
+	  .venv-peers/bin/python -B -m pytest -q -p no:cacheprovider tests/python/lab/test_browser.py
 
 .PHONY: test-fuzz
 test-fuzz: setup
@@ -179,8 +191,10 @@ train: build ## Train a network on the best data found (TRAIN_ARGS="fashion --mo
 	@$(BUILD)/baregrad train $(TRAIN_ARGS)
 
 .PHONY: lab
-lab: ## (not yet) Run the experiments
-	@echo "make lab: there is no lab yet: it comes after matmul, autograd and training" >&2; exit 1
+lab: build ## Run all experiments and write their report to LAB_OUT (LAB_ARGS="--quick")
+	@scripts/setup.sh --lab
+	@BAREGRAD_LAB_PYTHON=$(CURDIR)/.venv-peers/bin/python PYTHONPATH=$(package) \
+	  $(BUILD)/baregrad lab all --out $(LAB_OUT) $(LAB_ARGS)
 
 .PHONY: clean
 clean: ## Remove everything built; .venv and .venv-peers stay

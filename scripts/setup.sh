@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs what is missing on Debian 12: apt packages by name, Python packages into .venv; with
 # `--bench` also the libraries that the benchmarks compare with, with `--peers` also PyTorch into
-# .venv-peers. Safe to call any number of times; when nothing is missing it installs nothing.
+# .venv-peers, with `--lab` all of these and what the experiments use. Safe to call any number of times; when nothing is missing it installs nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly extra=${1:-}
 apt_lists=(scripts/apt-packages.txt)
-if [[ $extra == --bench ]]; then apt_lists+=(scripts/apt-packages-bench.txt); fi
+if [[ $extra =~ ^--(bench|lab)$ ]]; then apt_lists+=(scripts/apt-packages-bench.txt); fi
+if [[ $extra == --lab ]]; then apt_lists+=(scripts/apt-packages-lab.txt); fi
 readonly pip_list=requirements-dev.txt
 readonly bench_pip_list=requirements-bench.txt
 readonly peers_pip_list=requirements-peers.txt
@@ -110,10 +111,14 @@ install_bench_packages() {
   fi
 }
 
-[[ $# -eq 0 || ($# -eq 1 && $extra =~ ^--(bench|peers)$) ]] || die "takes nothing, --bench or --peers"
+[[ $# -eq 0 || ($# -eq 1 && $extra =~ ^--(bench|peers|lab)$) ]] || die "takes nothing, --bench, --peers or --lab"
 install_apt_packages
 make_environment "$venv" "$pip_list"
 case $extra in
   --bench) install_bench_packages ;;
   --peers) make_environment "$peers_venv" "$peers_pip_list" ;;
+  --lab)
+    install_bench_packages
+    make_environment "$peers_venv" "$peers_pip_list"
+    ;;
 esac

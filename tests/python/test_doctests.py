@@ -26,10 +26,11 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def modules():
-    """The package's own modules. baregrad._core is seen through them."""
+    """The package's own modules. baregrad._core is seen through them; baregrad.lab is a program, not for callers."""
     yield bg
     for info in pkgutil.walk_packages(bg.__path__, "baregrad."):
-        if not any(part.startswith("_") for part in info.name.split(".")):
+        parts = info.name.split(".")
+        if parts[1] != "lab" and not any(part.startswith("_") for part in parts):
             yield importlib.import_module(info.name)
 
 

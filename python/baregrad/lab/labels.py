@@ -1,0 +1,139 @@
+"""Names beside points, placed so that none covers another or a point; numbers beside axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from baregrad.lab import text as words
+
+FONT_SIZE = 7.5
+_RADII = (9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0)
+_ANGLES = (0, 180, 45, -45, 135, -135, 90, -90, 20, -20, 160, -160, 70, -70, 110, -110)
+_ACROSS = 3  # radii that a text goes farther to keep off a line
+_POINT = 4.0  # half the size of a marker
+
+Place = tuple[float, float]
+
+
+@dataclass
+class Box:
+    """In points of the figure."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def meets(self, other: Box) -> bool:
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.bottom < other.top
+            and other.bottom < self.top
+        )
+
+    def inside(self, other: Box) -> bool:
+        return (
+            self.left >= other.left
+            and self.right <= other.right
+            and self.bottom >= other.bottom
+            and self.top <= other.top
+        )
+
+
+def _along(start: Place, end: Place) -> list[Box]:
+    """Small boxes that cover a line."""
+    count = max(1, math.ceil(math.dist(start, end) / 3))
+    steps = [index / count for index in range(count + 1)]
+    middles = [(start[0] + (end[0] - start[0]) * step, start[1] + (end[1] - start[1]) * step) for step in steps]
+    return [Box(x - 1.5, y - 1.5, x + 1.5, y + 1.5) for x, y in middles]
+
+
+def _text_box(text: str, x: float, y: float) -> Box:
+    """Around a text whose middle is at (x, y); widths are those of the default font, on average."""
+    half_width = 0.31 * FONT_SIZE * len(text) + 1
+    half_height = 0.6 * FONT_SIZE
+    return Box(x - half_width, y - half_height, x + half_width, y + half_height)
+
+
+def _candidates(here: Place, text: str) -> list[Place]:
+    """Where the middle of a text may go, nearest first: its near edge is as far away as the radius."""
+    box = _text_box(text, *here)
+    half_width = (box.right - box.left) / 2
+    return [
+        (
+            here[0] + math.cos(math.radians(angle)) * (radius + half_width),
+            here[1] + math.sin(math.radians(angle)) * radius,
+        )
+        for radius in _RADII
+        for angle in _ANGLES
+    ]
+
+
+def choose_places(
+    points: Sequence[Place], texts: Sequence[str], room: Box, lines: Sequence[tuple[Place, Place]] = ()
+) -> list[Place]:
+    """The middles of the texts, all in points of the figure: for one text after the other, the longest first, the
+    nearest place that is free. Across a line counts as farther; where there is no room at all, the nearest."""
+    taken = [Box(x - _POINT, y - _POINT, x + _POINT, y + _POINT) for x, y in points]
+    crossed = [box for start, end in lines for box in _along(start, end)]
+    places = list(points)
+    for index in sorted(range(len(points)), key=lambda index: -len(texts[index])):
+        text = texts[index]
+        candidates = _candidates(points[index], text)
+        costs = []
+        for order, place in enumerate(candidates):
+            box = _text_box(text, *place)
+            if box.inside(room) and not any(box.meets(other) for other in taken):
+                across = _ACROSS * len(_ANGLES) if any(box.meets(other) for other in crossed) else 0
+                costs.append((order + across, order))
+        chosen = candidates[min(costs)[1] if costs else 0]
+        taken.append(_text_box(text, *chosen))
+        places[index] = chosen
+    return places
+
+
+def label_points(
+    axes: Axes, points: Sequence[Place], texts: Sequence[str], lines: Sequence[tuple[Place, Place]] = ()
+) -> None:
+    """Writes the texts beside the points of the axes, with a thin line from each to its point, and not across the
+    straight lines given. Comes last: what changes the layout later moves them."""
+    figure = axes.figure
+    figure.draw_without_rendering()  # type: ignore[union-attr]  # lays the axes out, so that their scale is known
+    scale = 72 / figure.dpi
+
+    def on_paper(place: Place) -> Place:
+        x, y = axes.transData.transform(place)
+        return float(x) * scale, float(y) * scale
+
+    at = [on_paper(point) for point in points]
+    edges = axes.get_window_extent()
+    room = Box(edges.x0 * scale, edges.y0 * scale, edges.x1 * scale, edges.y1 * scale)
+    places = choose_places(at, texts, room, [(on_paper(start), on_paper(end)) for start, end in lines])
+    for point, here, place, text in zip(points, at, places, texts, strict=True):
+        axes.annotate(
+            text,
+            point,
+            xytext=(place[0] - here[0], place[1] - here[1]),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=FONT_SIZE,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": "0.4", "shrinkA": 0, "shrinkB": 2},
+            zorder=5,
+        )
+
+
+def plain_log_axis(axis: Axis) -> None:
+    """1, 2, 5, 10, 20, ... where a logarithmic axis is short, powers of ten where it is long; without exponents."""
+    low, high = axis.get_view_interval()
+    steps = (1.0, 2.0, 5.0) if high / low < 2e3 else (1.0,)
+    axis.set_major_locator(LogLocator(10, subs=steps))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: words.number(value, digits=1)))
+    axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,125 @@
+"""The roofline's page and the placing of labels, from records made by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from baregrad.lab import labels
+from baregrad.lab.page import Page, Picture, Table, Text
+from baregrad.lab.pages import roofline
+from baregrad.lab.records import Experiment, Record
+
+
+def slope(name: str, rate: float) -> Record:
+    return {
+        "kind": "roof",
+        "name": name,
+        "bytes": 1024,
+        "read_gb_per_s": rate,
+        "copy_gb_per_s": 0.9 * rate,
+        "add_gb_per_s": 0.8 * rate,
+        "gb_per_s": rate,
+    }
+
+
+ROOFS: list[Record] = [
+    {"kind": "roof", "name": "multiply-adds", "gflop_per_s": 100.0},
+    slope("L1", 400.0),
+    slope("L2", 100.0),
+    slope("memory", 10.0),
+]
+
+
+def point(kind: str, name: str, level: str, intensity: float, rate: float) -> Record:
+    return {
+        "kind": kind,
+        "name": name,
+        "label": name,
+        "title": f"what {name} is",
+        "n": 500,
+        "shape": "[8,8]",
+        "level": level,
+        "flops": 1000,
+        "bytes": int(1000 / intensity),
+        "flop_per_byte": intensity,
+        "median_ns": 1000 / rate,
+        "gflop_per_s": rate,
+        "gb_per_s": rate / intensity,
+        "max_error": 1e-7,
+    }
+
+
+KERNELS = [
+    point("kernel", "add", "memory", 0.1, 0.9),
+    point("kernel", "exp", "L2", 0.125, 5.0),
+    point("kernel", "matmul", "L2", 50.0, 90.0),
+]
+RUNGS = [point("rung", "naive", "L2", 80.0, 1.0), point("rung", "packed", "L2", 80.0, 80.0)]
+
+
+def measured(records: list[Record]) -> Experiment:
+    return Experiment("roofline", {"machine": {}}, records, True)
+
+
+def prose(page: Page) -> str:
+    return "\n".join([page.result, *(block.text for block in page.blocks if isinstance(block, Text))])
+
+
+def table(page: Page, heading: str) -> Table:
+    return next(block for block in page.blocks if isinstance(block, Table) and block.headings[0] == heading)
+
+
+def test_each_point_is_compared_with_the_lower_roof_of_its_level() -> None:
+    experiment = measured(ROOFS + KERNELS + RUNGS)
+    page = roofline.build(experiment, {})
+    assert experiment.derived["share add"] == pytest.approx(0.9)
+    assert experiment.derived["share exp"] == pytest.approx(5 / 12.5)
+    assert experiment.derived["share matmul"] == pytest.approx(0.9)
+    assert [row[6] for row in table(page, "Kernel").rows] == ["memory, 1.00", "L2, 12.5", "arithmetic, 100"]
+    assert experiment.derived["ridge memory"] == 10
+    assert "2 of 3 kernels reach 70.0 %" in page.result
+    assert "20.0 for `exp`" in prose(page)
+    assert "Above the roof" not in prose(page)
+
+
+def test_rungs_and_their_gains() -> None:
+    experiment = measured(ROOFS + KERNELS + RUNGS)
+    page = roofline.build(experiment, {})
+    assert [row[5] for row in table(page, "Rung").rows] == ["", "80.0×"]
+    assert "`naive` reaches 1.00 % of its roof" in prose(page)
+    assert [block.name for block in page.blocks if isinstance(block, Picture)] == ["kernels", "rungs"]
+
+
+def test_points_above_their_roof_are_named() -> None:
+    page = roofline.build(measured(ROOFS + [point("kernel", "add", "memory", 0.1, 1.5)]), {})
+    assert "Above the roof drawn for it: `add`." in prose(page)
+
+
+def test_without_rungs_and_without_anything() -> None:
+    page = roofline.build(measured(ROOFS + KERNELS), {})
+    assert not any(isinstance(block, Picture) and block.name == "rungs" for block in page.blocks)
+    assert roofline.build(measured([]), {}).result == "Nothing was measured."
+
+
+def test_labels_keep_off_each_other_and_the_points() -> None:
+    room = labels.Box(0, 0, 400, 300)
+    points = [(100.0 + 3 * (i % 4), 100.0 + 9 * (i // 4)) for i in range(20)]
+    texts = [f"kernel {i}" for i in range(20)]
+    places = labels.choose_places(points, texts, room)
+    boxes = [labels._text_box(text, *place) for text, place in zip(texts, places, strict=True)]
+    assert not any(one.meets(other) for one, other in itertools.combinations(boxes, 2))
+    assert all(box.inside(room) for box in boxes)
+    assert not any(box.left < x < box.right and box.bottom < y < box.top for box in boxes for x, y in points)
+
+
+def test_a_label_keeps_off_a_line_where_it_can() -> None:
+    room = labels.Box(0, 0, 400, 300)
+    (place,) = labels.choose_places([(200.0, 150.0)], ["a point"], room, [((0.0, 150.0), (400.0, 150.0))])
+    box = labels._text_box("a point", *place)
+    assert not box.bottom < 150 < box.top
+    # No room beside the line: across it, but inside.
+    low = labels.Box(0, 140, 400, 160)
+    (place,) = labels.choose_places([(200.0, 150.0)], ["a point"], low, [((0.0, 150.0), (400.0, 150.0))])
+    assert labels._text_box("a point", *place).inside(low)
