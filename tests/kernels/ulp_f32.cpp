@@ -3,8 +3,8 @@
 // A stratified million inputs per op and ISA; with BAREGRAD_TEST_LONG=1 also all 2^32 for the rows
 // that say so.
 #include <algorithm>
-#include <atomic>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdint>
