@@ -102,7 +102,7 @@ struct Conv {
     weight = turned ? filters(s, axes, inner * groups, outer, dtype)
                     : filters(s, axes, outer * groups, inner, dtype);
     // Turned around, work grows with the square of the filters' size: some of these take minutes.
-    if (turned && weight.numel() > kMuch) weight = narrow(weight, -1, 0, 1);
+    if (turned && weight.defined() && weight.numel() > kMuch) weight = narrow(weight, -1, 0, 1);
     bias = bias_of(s, outer * groups, dtype);
   }
   ConvOptions options;

@@ -44,7 +44,7 @@ double positions_named(const std::vector<Index>& indices) {
   Dims joint;
   for (const Index& index : indices) {
     const auto* tensor = std::get_if<Tensor>(&index.value());
-    if (tensor == nullptr || tensor->dtype() == DType::Bool) continue;
+    if (tensor == nullptr || !tensor->defined() || tensor->dtype() == DType::Bool) continue;
     if (!broadcast_shapes(joint, tensor->shape(), joint)) return 0;
   }
   double count = 1;
