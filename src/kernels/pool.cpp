@@ -17,7 +17,8 @@ struct Windows {
       : size(image),
         count(windows),
         // A longer step leads out of the image at once, where no second window begins.
-        stride(std::min(attrs.dims[1][axis], image + 2 * attrs.dims[2][axis] + 1)),
+        stride(std::clamp<std::int64_t>(
+            attrs.dims[1][axis], 1, std::max<std::int64_t>(1, image + 2 * attrs.dims[2][axis]))),
         padding(attrs.dims[2][axis]),
         // No window reaches further.
         kernel(std::min(attrs.dims[0][axis], image + 2 * attrs.dims[2][axis])) {}
@@ -31,6 +32,11 @@ struct Windows {
   std::int64_t covered(std::int64_t i, bool border) const {
     return border ? std::min(start(i) + kernel, size + padding) - start(i) : end(i) - begin(i);
   }
+  /// Taps that are a pixel in any window: from first_tap() to end_tap(). A border may be huge.
+  std::int64_t first_tap() const {
+    return count == 0 ? 0 : std::max<std::int64_t>(0, -start(count - 1));
+  }
+  std::int64_t end_tap() const { return std::min(kernel, padding + size); }
   /// Windows whose tap k is a pixel: from first(k) to last(k).
   std::int64_t first(std::int64_t k) const {
     return k >= padding ? 0 : std::min(count, (padding - k + stride - 1) / stride);
@@ -102,7 +108,7 @@ void max_pool(const Pooling& p, const T* x, T* out, std::int64_t* positions) {
           where[c] = static_cast<Index>(top * p.cols.size + p.cols.begin(c));
         }
         for (std::int64_t y = top; y < p.rows.end(r); ++y) {
-          for (std::int64_t k = 0; k < p.cols.kernel; ++k) {
+          for (std::int64_t k = p.cols.first_tap(); k < p.cols.end_tap(); ++k) {
             const std::int64_t first = p.cols.first(k);
             const std::int64_t last = p.cols.last(k);
             if (first >= last) continue;
@@ -127,7 +133,7 @@ void avg_pool(const Pooling& p, const T* x, T* out) {
         T* sums = out + plane * p.result() + r * cols;
         std::fill_n(sums, cols, T(0));
         for (std::int64_t y = p.rows.begin(r); y < p.rows.end(r); ++y) {
-          for (std::int64_t k = 0; k < p.cols.kernel; ++k) {
+          for (std::int64_t k = p.cols.first_tap(); k < p.cols.end_tap(); ++k) {
             const std::int64_t first = p.cols.first(k);
             const std::int64_t last = p.cols.last(k);
             if (first >= last) continue;
@@ -159,7 +165,7 @@ void avg_pool_backward(const Pooling& p, const T* g, T* out) {
           share[c] = from[c] / static_cast<T>(height * p.cols.covered(c, p.border));
         }
         for (std::int64_t y = p.rows.begin(r); y < p.rows.end(r); ++y) {
-          for (std::int64_t k = 0; k < p.cols.kernel; ++k) {
+          for (std::int64_t k = p.cols.first_tap(); k < p.cols.end_tap(); ++k) {
             const std::int64_t first = p.cols.first(k);
             const std::int64_t last = p.cols.last(k);
             if (first >= last) continue;

@@ -307,6 +307,22 @@ TEST_F(RowsTest, LogSoftmaxOfAlmostCertainRows) {
   }
 }
 
+// Equal addends lose equal parts, which add up: the sum must hold over millions of them.
+TEST_F(RowsTest, SoftmaxOfLongRowsOfEqualNumbers) {
+  constexpr std::int64_t kLong = 1 << 21;
+  StridedArray x(DType::Float32, {1, kLong});
+  StridedArray out(DType::Float32, {1, kLong});
+  for (const double low : {-2.3, -1.2, -1e-3}) {
+    for (std::int64_t i = 0; i < kLong; ++i) x.set(i, i == 5 ? 0 : low);
+    const double sum = 1 + static_cast<double>(kLong - 1) * std::exp(x.real(0));
+    for (const Isa isa : all_isas()) {
+      kernels::set_active_isa(isa);
+      softmax_like(OpId::softmax, x.view(), 1, out.view());
+      EXPECT_NEAR(out.real(5) * sum, 1, 2e-7) << low << " on " << isa_name(isa);
+    }
+  }
+}
+
 TEST_F(RowsTest, LogsumexpOverAnyAxes) {
   for (const Shape& shape : {Shape{3, 4, 5, 6}, Shape{2, 200, 3, 50}}) {
     for (const DType dtype : kFloats) {

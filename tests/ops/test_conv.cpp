@@ -555,6 +555,21 @@ TEST(Pooling, HugeStepsLeaveOneWindow) {
   }
 }
 
+TEST(Pooling, HugeBordersHoldNoPixels) {
+  constexpr std::int64_t kHalf = (std::int64_t{1} << 62) - 1;
+  const Tensor x = pattern({1, 1, 1, 1}) * 0 + 3;
+  // The padded size is 2^63 - 1: two windows, and the pixel is in both.
+  for (const bool columns : {false, true}) {
+    const Dims kernel = columns ? Dims{1, 2 * kHalf} : Dims{2 * kHalf, 1};
+    const Dims padding = columns ? Dims{0, kHalf} : Dims{kHalf, 0};
+    PoolOptions options{kernel, {1, 1}, padding};
+    options.count_include_pad = false;
+    const Dims shape = columns ? Dims{1, 1, 1, 2} : Dims{1, 1, 2, 1};
+    expect_values(max_pool2d(x, options), shape, {3, 3});
+    expect_values(avg_pool2d(x, options), shape, {3, 3});
+  }
+}
+
 TEST(Pooling, HugeWindowsAreCutToTheImage) {
   constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max() / 4;
   const Tensor x = pattern({1, 1, 3, 4});

@@ -106,9 +106,12 @@ void exp_run(const float* HWY_RESTRICT x, const float* HWY_RESTRICT max, float* 
 }
 
 /// Sums of numbers from 0 to 1, kept as sums and what their roundings lost: as good as float64 and
-/// half the work. A sum starts at 1, so that no addend is greater and each loss is exact.
+/// half the work. A sum starts at 1, so that no addend is greater and each loss is exact. The
+/// losses are summed plainly, and equal addends lose alike: good for kMost vectors, not for more.
 class UnitSum {
  public:
+  static constexpr std::int64_t kMost = 512;
+
   HWY_INLINE void add(V v) {
     const V sum = hn::Add(sum_, v);
     lost_ = hn::Add(lost_, hn::Sub(v, hn::Sub(sum, sum_)));
@@ -164,14 +167,18 @@ template <bool kStore>
 double exp_sum(const float* HWY_RESTRICT x, float max, float* HWY_RESTRICT out, std::int64_t n) {
   const D d;
   const ExpBelow exp_of(max);
-  UnitSum sum;
+  double total = 0;
   std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const V e = exp_of(hn::LoadU(d, x + i));
-    if constexpr (kStore) hn::StoreU(e, d, out + i);
-    sum.add(e);
+  while (i + kLanes <= n) {
+    UnitSum sum;
+    const std::int64_t end = HWY_MIN(n, i + UnitSum::kMost * kLanes);
+    for (; i + kLanes <= end; i += kLanes) {
+      const V e = exp_of(hn::LoadU(d, x + i));
+      if constexpr (kStore) hn::StoreU(e, d, out + i);
+      sum.add(e);
+    }
+    total += sum.total();
   }
-  double total = sum.total();
   if (i == n) return total;
   HWY_ALIGN float rest[kLanes];
   exp_run<false>(x + i, &max, rest, n - i);
