@@ -5,8 +5,6 @@
 #include <bit>
 #include <charconv>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -15,6 +13,7 @@
 
 #include "baregrad/error.h"
 #include "lab/child.h"
+#include "lab/scratch_folder.h"
 
 namespace baregrad::lab::callgrind {
 namespace {
@@ -78,29 +77,6 @@ std::vector<std::string_view> words_after(std::string_view text, std::string_vie
   return words;
 }
 
-/// A folder for Callgrind's files, gone with its end.
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "baregrad-lab-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      throw IoError("lab: no folder can be made in '" +
-                    std::filesystem::temp_directory_path().string() + "'");
-    }
-    path_ = pattern;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string file() const { return path_ + "/callgrind"; }
-
- private:
-  std::string path_;
-};
-
 constexpr int kNotRun = -1;
 
 /// In one line: the last one says what went wrong.
@@ -115,7 +91,8 @@ std::string describe_failure(const Outcome& outcome) {
 /// The counts of as many trials as the process got through, and how it ended.
 std::vector<Counted> count_in_one_process(std::span<const TrialRun> runs, const Caches& caches,
                                           Outcome& outcome) {
-  const Folder folder;
+  const ScratchFolder folder("/tmp");
+  if (!folder.ok()) throw IoError("lab: no folder can be made: " + folder.why());
   std::vector<std::string> command = {"valgrind",
                                       "--tool=callgrind",
                                       "--cache-sim=yes",
@@ -124,14 +101,14 @@ std::vector<Counted> count_in_one_process(std::span<const TrialRun> runs, const 
                                       "--I1=" + caches.instructions.option(),
                                       "--D1=" + caches.data.option(),
                                       "--LL=" + caches.last.option(),
-                                      "--callgrind-out-file=" + folder.file(),
+                                      "--callgrind-out-file=" + folder.path() + "/callgrind",
                                       own_path(),
                                       "lab-trial"};
   for (std::string& argument : to_arguments(runs)) command.push_back(std::move(argument));
   outcome = run_child(command);
   std::vector<Counted> results;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::ifstream in(fmt::format("{}.{}", folder.file(), i + 1), std::ios::binary);
+    std::ifstream in(fmt::format("{}.{}", folder.path() + "/callgrind", i + 1), std::ios::binary);
     if (!in) break;
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     try {

@@ -45,6 +45,11 @@ TEST(Summarize, OfOneSampleIsThatSample) {
   EXPECT_EQ(timing.repeats, 1);
 }
 
+TEST(Summarize, TheMedianOfAnEvenNumberIsBetweenTheMiddleTwo) {
+  EXPECT_EQ(summarize({8, 2}).median_ns, 5);
+  EXPECT_EQ(summarize({1, 100, 4, 2}).median_ns, 3);
+}
+
 TEST(Summarize, OneOutlierDoesNotMoveTheMedian) {
   const Timing timing = summarize({5, 5, 1e9, 5, 5});
   EXPECT_EQ(timing.median_ns, 5);

@@ -18,6 +18,10 @@ Answer = dict[str, Any]
 _libraries: dict[str, Any] = {}
 
 
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def hello(question: Question) -> Answer:
     """Which libraries are there. All use the number of threads asked for."""
     missing = {}
@@ -25,15 +29,15 @@ def hello(question: Question) -> Answer:
         import numpy
 
         _libraries["numpy"] = numpy
-    except ImportError as error:
-        missing["numpy"] = str(error)
+    except Exception as error:  # a broken installation fails in any way it likes
+        missing["numpy"] = _in_one_line(error)
     try:
         import torch
 
         torch.set_num_threads(question["threads"])
         _libraries["torch"] = torch
-    except ImportError as error:
-        missing["torch"] = str(error)
+    except Exception as error:
+        missing["torch"] = _in_one_line(error)
     return {"versions": {name: module.__version__ for name, module in _libraries.items()}, "missing": missing}
 
 

@@ -12,7 +12,7 @@ from baregrad.lab.to_markdown import inline, table_lines
 
 # What leads from one experiment to the next. What was seen is the page's own sentence.
 CHAPTERS = {
-    "ceilings": "First the machine itself: nothing can be faster than its multiply-adds or its memory, so both are "
+    "ceilings": "First the machine itself: its multiply-adds and its memory bound everything else, so both are "
     "measured, and everything else is drawn against them.",
     "ladder": "Then the product of two matrices, written as anybody would, and one idea at a time on top of it: an "
     "order of loops that reads along rows, tiles, unrolling, vectors, sums kept in registers, packing.",

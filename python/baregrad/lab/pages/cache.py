@@ -5,6 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from baregrad.lab import style, text
+from baregrad.lab.labels import plain_log_axis
 from baregrad.lab.page import Block, Heading, Page, Picture, Table, Text
 from baregrad.lab.records import Experiment, Record
 
@@ -57,6 +58,7 @@ def _stride_picture(experiment: Experiment) -> Picture:
             )
     _bytes_axis(experiment, left)
     left.set_yscale("log")
+    plain_log_axis(left.yaxis)
     left.set_ylabel("time per element (ns)")
     left.legend(title="data in")
     if counted:
@@ -162,6 +164,7 @@ def _order_picture(experiment: Experiment) -> Picture:
             axis.bar(places, heights, 0.27, label=order, **style.bar(index))
         axis.set_xticks(range(len(LEVELS)), LEVELS)
         axis.set_yscale("log")
+        plain_log_axis(axis.yaxis)
         axis.set_xlabel("matrix in")
         axis.set_ylabel("time per element (ns)")
         axis.set_title({"sum": "adding up", "fill": "writing"}[kind])
@@ -259,7 +262,20 @@ def _transpose_blocks(experiment: Experiment) -> list[Block]:
     if not naive or not tiled:
         return []
     gain = _slower(experiment, "transpose in memory: naive/tiled", naive, tiled)
-    verdict = f"Tiles make it {text.times(gain)} as fast here." if gain > 1 else "Tiles do not make it faster here."
+    verdict = (
+        f"In memory tiles make it {text.times(gain)} as fast."
+        if gain > 1
+        else "Tiles do not make it faster in memory here."
+    )
+    near = [
+        level
+        for level in ("L1", "L2", "L3")
+        if (one := experiment.one("matrix", level=level, name="transpose:naive"))
+        and (other := experiment.one("matrix", level=level, name="transpose:tiled"))
+        and other["ns_per_element"] > one["ns_per_element"]
+    ]
+    if near:
+        verdict += f" Nearer, in {' and '.join(near)}, they only cost: there is no line to be saved."
     return [
         Heading("A transpose has no good order"),
         Text(

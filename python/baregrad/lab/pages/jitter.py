@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from matplotlib.ticker import MaxNLocator
+
 from baregrad.lab import style, text
 from baregrad.lab.page import Block, Heading, Page, Picture, Table, Text
 from baregrad.lab.records import Experiment, Record
@@ -31,8 +33,7 @@ def _spread_picture(runs: list[Record]) -> Picture:
         for index, record in enumerate(record for record in runs if record["name"] == name):
             look = style.line(index) | {"marker": ""}
             axes.step(*_share_slower(record), where="post", label=MODES[record["mode"]], **look)
-        if max(record["max_ns"] for record in runs) > 5 * min(record["p50_ns"] for record in runs):
-            axes.set_xscale("log")  # all panels alike; a short tail would have no labels on it
+        axes.xaxis.set_major_locator(MaxNLocator(3))
         axes.set_yscale("log")
         axes.set_title(name, fontsize=10)
         axes.set_xlabel("time of a run [ms]")
@@ -79,7 +80,7 @@ def _order_picture(record: Record) -> Picture:
         if places:
             times = [record["ns"][place] / 1e6 for place in places]
             axes.plot(places, times, marker, color=colour, markersize=size, label=cause)
-    axes.set_yscale("log")
+    axes.set_ylim(bottom=0)
     axes.set_xlabel("run, in the order of time")
     axes.set_ylabel("time of a run [ms]")
     figure.legend(loc="outside upper center", ncols=3)

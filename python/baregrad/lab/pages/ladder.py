@@ -123,7 +123,7 @@ def _threads_blocks(experiment: Experiment) -> list[Block]:
             f"{text.time(best['median_ns'])}, {products.label(slowest['name'])} the slowest with "
             f"{text.time(slowest['median_ns'])}."
         )
-    caption = "What a way costs is the same at every size, so it shows where products are short."
+    caption = "What it costs to bring threads together shows where products are short. Two threads that meet on one core take as long as one."
     return [Heading("Threads, three ways"), Text(said), Picture("threads", caption, figure)]
 
 

@@ -34,7 +34,8 @@ class Blocks:
 
     def faults(self, name: str, size: int) -> int:
         """From asking for the block to its first write's end."""
-        return sum(int(self.by_key[name, stretch, size]["faults"]) for stretch in ("get", "first"))
+        count = sum(int(self.by_key[name, stretch, size]["faults"]) for stretch in ("get", "first"))
+        return int(self.experiment.derive(f"faults/{name}/{size}", count))
 
     def touch(self, name: str, size: int) -> float:
         """Nanoseconds per byte from asking for the block to its first write's end."""

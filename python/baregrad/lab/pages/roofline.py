@@ -200,8 +200,9 @@ def _readings(experiment: Experiment, points: list[Record]) -> list[Block]:
         names = ", ".join(f"`{name}`" for name in over)
         blocks.append(
             Text(
-                f"Above the roof drawn for {'it' if len(over) == 1 else 'them'}: {names}. Part of the bytes was still "
-                "in a nearer cache from the call before, or the roof was measured in a worse moment."
+                f"Above the roof drawn for {'it' if len(over) == 1 else 'them'}: {names}. The loop that the roof of "
+                "memory comes from goes over small pages, the engine's memory has large ones where the system gives "
+                "them, so the roof is drawn too low for those; or part of the bytes was still in a nearer cache."
             )
         )
     return blocks

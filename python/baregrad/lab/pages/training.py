@@ -99,7 +99,8 @@ def _arena_sentence(experiment: Experiment) -> str:
             f"{text.number(calls)} times, in every network: its tensors are places in one region that was reserved and "
             "touched before the third step, and at a step's end the region is empty again. What is counted are "
             "blocks of tensors. Small objects of the tape and of the dispatch still come from the C library's heap, "
-            "which has them at hand; nobody counts them here."
+            "which has them at hand; nobody counts them here. Faults are the least of several rounds of steps: a "
+            "page of code or of a worker's stack may be touched late, once."
         )
     return (
         f"A step in the arena had up to {text.number(faults)} page faults and asked the system for memory up to "
@@ -172,7 +173,7 @@ def _trace(experiment: Experiment) -> list[Block]:
     return [
         Heading("Op by op"),
         Text(
-            f"`{record['file']}`, beside the records, holds {record['steps']} of our steps as they ran, "
+            f"A run leaves `{record['file']}` beside its records: it holds {record['steps']} of our steps as they ran, "
             f"{text.number(ops)} ops a step on average, each with its time, shapes, bytes and operations. Open it at "
             "ui.perfetto.dev or chrome://tracing."
         ),

@@ -64,7 +64,7 @@ def _draw_skinny(experiment: Experiment, dtype: str, counts: list[int]) -> Figur
         axes.set_yscale("log")
         axes.set_xlabel("rows of A × side of B")
         style.ceiling(axes, 100, "multiply-add peak")
-        axes.set_title(f"{dtype}, {products.threads_text(threads)}", fontsize=10)
+        axes.set_title(f"{dtype}, {products.threads_text(threads)}", fontsize=10, pad=14)
         if index == 0:
             axes.set_ylabel("% of the peak (log scale)")
             products.legend_below(figure, axes)
