@@ -175,14 +175,15 @@ TEST_F(FakeValgrind, AFileIsCutShort) {
   EXPECT_NE(results[0].why.find("cut short"), std::string::npos) << results[0].why;
 }
 
-TEST_F(FakeValgrind, NowhereToWriteTo) {
+TEST_F(FakeValgrind, AnUnusableTmpdirIsNotUsed) {
   install("printf 'events: Ir\\nsummary: 1\\n' >$out.1");
   const char* const before = std::getenv("TMPDIR");
   const std::string old = before != nullptr ? before : "";
-  ::setenv("TMPDIR", "/proc", 1);
-  const std::string why = callgrind::why_not(callgrind::choose_caches({}));
+  for (const char* folder : {"/proc", "/nonexistent"}) {
+    ::setenv("TMPDIR", folder, 1);
+    EXPECT_EQ(callgrind::why_not(callgrind::choose_caches({})), "") << folder;
+  }
   before != nullptr ? ::setenv("TMPDIR", old.c_str(), 1) : ::unsetenv("TMPDIR");
-  EXPECT_EQ(why, "lab: no folder can be made in '/proc'");
 }
 
 TEST_F(FakeValgrind, ThereIsNone) {
