@@ -148,7 +148,7 @@ def _kernels(experiment: Experiment) -> list[Block]:
         height = experiment.derive(f"roof {point['label']}", roof)
         rows.append(
             [
-                f"`{point['label']}`",
+                f"`{point['label']}`" + (" (forward and backward)" if "backward" in point["name"] else ""),
                 f"`{point['shape']}`",
                 text.time(point["median_ns"]),
                 text.number(point["flop_per_byte"]),
