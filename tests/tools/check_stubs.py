@@ -22,7 +22,8 @@ IGNORED = [
 
 
 def main() -> int:
-    command = [sys.executable, "-B", "-m", "mypy.stubtest", "--concise", "baregrad"]
+    settings = ["--concise", "--mypy-config-file", "pyproject.toml"]
+    command = [sys.executable, "-B", "-m", "mypy.stubtest", *settings, "baregrad"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     real = [line for line in lines if not any(re.search(rule, line) for rule in IGNORED)]
