@@ -498,7 +498,7 @@ TEST(GemmMemory, FailsBeforeAnythingIsWritten) {
 TEST(GemmMemory, FailsBeforePartsAreWritten) {
   FaultInjectingAllocator faulty(system_allocator());
   const AllocatorScope scope(faulty);
-  constexpr std::int64_t kM = 4, kN = 1024, kK = 2048;
+  constexpr std::int64_t kM = 1, kN = 1024, kK = 2048;  // a row fits every build's tile
   std::vector<float> a(kM * kK, 1), b(kK * kN, 1), c(kM * kN, 3);
   GemmCall call;
   call.m = kM;
