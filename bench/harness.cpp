@@ -11,6 +11,7 @@
 
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
+#include "bench/quantile.h"
 #include "kernels/table.h"
 
 namespace baregrad::bench {
@@ -63,10 +64,6 @@ void take_turn(const Row& row, const Candidate& candidate, double budget_ns, Sam
     samples.ns.push_back(time_ns(row, candidate, samples.calls));
     spent += samples.ns.back() * static_cast<double>(samples.calls);
   }
-}
-
-double quantile(const std::vector<double>& sorted, double q) {
-  return sorted[static_cast<std::size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
 }
 
 double interruptions_so_far() {

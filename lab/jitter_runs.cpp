@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -13,6 +12,8 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "bench/quantile.h"
 
 namespace baregrad::lab {
 namespace {
@@ -74,10 +75,6 @@ Happened operator-(const Happened& after, const Happened& before) {
   return {after.preempted - before.preempted,   after.slept - before.slept,
           after.migrations - before.migrations, after.faults - before.faults,
           after.stolen - before.stolen,         after.waited_ns - before.waited_ns};
-}
-
-double quantile(const std::vector<double>& sorted, double q) {
-  return sorted[static_cast<std::size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
 }
 
 std::vector<double> sorted_ns(const std::vector<TimedRun>& runs) {
@@ -161,7 +158,8 @@ PinScope::~PinScope() {
 
 Spread spread_of(const std::vector<TimedRun>& runs) {
   const std::vector<double> ns = sorted_ns(runs);
-  return {quantile(ns, 0.5), quantile(ns, 0.9), quantile(ns, 0.99), quantile(ns, 0.999), ns.back()};
+  return {bench::quantile(ns, 0.5), bench::quantile(ns, 0.9), bench::quantile(ns, 0.99),
+          bench::quantile(ns, 0.999), ns.back()};
 }
 
 Tail explain_tail(const std::vector<TimedRun>& runs) {

@@ -2,9 +2,10 @@
 #include "lab/timing.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <thread>
+
+#include "bench/quantile.h"
 
 namespace baregrad::lab {
 namespace {
@@ -17,10 +18,6 @@ constexpr std::int64_t kMostCalls = std::int64_t{1} << 20;
 
 double ns_since(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-}
-
-double quantile(const std::vector<double>& sorted, double q) {
-  return sorted[static_cast<std::size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
 }
 
 double median_of(const std::vector<double>& sorted) {
@@ -53,7 +50,7 @@ void take_turn(const Contender& contender, const Turns& turns, std::vector<doubl
 
 Timing summarize(std::vector<double> samples_ns) {
   std::sort(samples_ns.begin(), samples_ns.end());
-  return {median_of(samples_ns), quantile(samples_ns, 0.1), quantile(samples_ns, 0.9),
+  return {median_of(samples_ns), bench::quantile(samples_ns, 0.1), bench::quantile(samples_ns, 0.9),
           static_cast<int>(samples_ns.size())};
 }
 
