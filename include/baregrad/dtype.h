@@ -45,9 +45,11 @@ inline constexpr DType float64 = DType::Float64;
 /// What integers become where an op needs a float, and what creation functions default to.
 inline constexpr DType kDefaultFloat = DType::Float32;
 
+namespace detail {
+inline constexpr std::uint8_t kItemSizes[kNumDTypes] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
+}
 constexpr std::size_t itemsize(DType dtype) noexcept {
-  constexpr std::uint8_t sizes[kNumDTypes] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
-  return sizes[static_cast<int>(dtype)];
+  return detail::kItemSizes[static_cast<int>(dtype)];
 }
 constexpr bool is_floating(DType dtype) noexcept { return dtype >= DType::Float16; }
 constexpr bool is_bool(DType dtype) noexcept { return dtype == DType::Bool; }

@@ -32,9 +32,9 @@ using Hook = std::function<Tensor(const Tensor& gradient)>;
 /// what autograd knows of them.
 class BAREGRAD_API TensorImpl {
  public:
-  TensorImpl(Ref<Storage> storage, DType dtype, const Layout& layout) noexcept;
+  TensorImpl(Ref<Storage>&& storage, DType dtype, const Layout& layout) noexcept;
   /// Row-major from the start of the storage; `numel` is the product of the sizes.
-  TensorImpl(Ref<Storage> storage, DType dtype, const Dims& shape, std::int64_t numel) noexcept;
+  TensorImpl(Ref<Storage>&& storage, DType dtype, const Dims& shape, std::int64_t numel) noexcept;
   /// The same elements without a history.
   TensorImpl(const TensorImpl& other) noexcept;
   TensorImpl& operator=(const TensorImpl&) = delete;
@@ -56,6 +56,7 @@ class BAREGRAD_API TensorImpl {
   Ref<TensorImpl> base_;  // of a view: the tensor whose history it shares
   // Of a view: the storage's version when node_ was last right.
   std::atomic<std::uint32_t> stamp_{0};
+  bool aligned_ = true;
   bool untracked_view_ = false;  // made while recording was off
   bool owns_leaf_ = false;       // node_ is the leaf that keeps its gradient
   Layout layout_;
@@ -105,9 +106,7 @@ class BAREGRAD_API Tensor {
   std::int64_t size(std::int64_t axis) const;
   bool is_contiguous() const noexcept { return impl_->contiguous_; }
   /// The data pointer is a multiple of the item size (false only for borrowed memory).
-  bool is_aligned() const noexcept {
-    return (reinterpret_cast<std::uintptr_t>(impl_->data_) & (itemsize(impl_->dtype_) - 1)) == 0;
-  }
+  bool is_aligned() const noexcept { return impl_->aligned_; }
   const Ref<Storage>& storage() const noexcept { return impl_->storage_; }
   bool same_storage(const Tensor& other) const noexcept {
     return impl_->storage_.get() == other.impl_->storage_.get();

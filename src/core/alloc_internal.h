@@ -11,9 +11,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-// A library's thread-locals cost a function call per access unless they live in the static block;
-// ours are a few words, well within the surplus the loader keeps for libraries opened later.
-#define BAREGRAD_FAST_TLS constinit thread_local __attribute__((tls_model("initial-exec")))
+#include "core/fast_tls.h"
 
 namespace baregrad::detail {
 

@@ -131,6 +131,9 @@ class Pool {
   std::size_t trim() noexcept;
   AllocatorStats stats() const noexcept;
   void reset_peak() noexcept;
+  [[noreturn, gnu::noinline]] void refuse(std::size_t bytes) const {
+    detail::throw_out_of_memory("pool", bytes, stats().live_bytes, "");
+  }
 
   void before_fork() noexcept;
   void after_fork(bool in_child) noexcept;
@@ -143,18 +146,19 @@ class Pool {
   static constexpr std::int64_t kUnpublished = 16 << 10;
   void count_allocation(ThreadCache* cache, std::size_t bytes) noexcept;
   void count_deallocation(ThreadCache* cache, std::size_t bytes) noexcept;
-  void try_publish(ThreadCache& cache) noexcept;
+  [[gnu::noinline]] void try_publish(ThreadCache& cache) noexcept;
   void publish(ThreadCache& cache) noexcept;  // the cache entered or claimed
 
   ThreadCache* this_threads_cache() noexcept;
-  ThreadCache* find_or_attach() noexcept;
+  [[gnu::noinline]] ThreadCache* find_or_attach() noexcept;
   void claim_caches() noexcept;              // holding caches_mutex_
   void unclaim_caches() noexcept;            // holding caches_mutex_
   void detach(ThreadCache& cache) noexcept;  // holding caches_mutex_, the owner not inside
   void drain(ThreadCache& cache) noexcept;   // the cache entered or claimed
 
-  void* allocate_slow(ThreadCache* cache, std::size_t request, SizeClass size);
-  void deallocate_slow(ThreadCache* cache, void* block, SizeClass size) noexcept;
+  // Out of line, so that what every tensor passes through stays short.
+  [[gnu::noinline]] void* allocate_slow(ThreadCache* cache, std::size_t request, SizeClass size);
+  [[gnu::noinline]] void deallocate_slow(ThreadCache* cache, void* block, SizeClass size) noexcept;
 
   std::uint64_t id_ = 0;
   std::atomic<std::int64_t> total_{0};  // published live bytes
@@ -403,7 +407,7 @@ void Pool::after_fork(bool in_child) noexcept {
 
 inline void* Pool::allocate(std::size_t bytes) {
   if (bytes > detail::kMaxRequest) [[unlikely]] {
-    detail::throw_out_of_memory("pool", bytes, stats().live_bytes, "");
+    refuse(bytes);
   }
   const SizeClass size = class_of_request(bytes);
   ThreadCache* cache = this_threads_cache();

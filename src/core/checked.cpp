@@ -6,7 +6,7 @@
 
 namespace baregrad {
 
-std::int64_t checked_numel(const Dims& shape, DType dtype, const char* who) {
+std::int64_t checked_numel_of_axes(const Dims& shape, DType dtype, const char* who) {
   std::int64_t product = 1;
   bool empty = false;
   bool wrapped = false;

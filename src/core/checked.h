@@ -12,7 +12,10 @@ namespace baregrad {
 /// Number of elements of `shape`. Throws ValueError for a negative size and ShapeError when the
 /// product (zeros left out, so that strides exist too) or its bytes leave int64. `who` opens the
 /// message.
-std::int64_t checked_numel(const Dims& shape, DType dtype, const char* who);
+std::int64_t checked_numel_of_axes(const Dims& shape, DType dtype, const char* who);
+inline std::int64_t checked_numel(const Dims& shape, DType dtype, const char* who) {
+  return shape.empty() ? 1 : checked_numel_of_axes(shape, dtype, who);
+}
 
 /// numel * itemsize; numel came from checked_numel.
 inline std::size_t checked_bytes(std::int64_t numel, DType dtype) noexcept {

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "core/fast_tls.h"
+
 namespace baregrad {
 
 namespace {
@@ -11,7 +13,7 @@ struct Waiting {
   GraphNode* first = nullptr;
   bool freeing = false;
 };
-constinit thread_local Waiting waiting;
+BAREGRAD_FAST_TLS Waiting waiting;
 }  // namespace
 
 GraphNode::~GraphNode() = default;

@@ -4,6 +4,7 @@
 
 #include "baregrad/graph_node.h"
 #include "baregrad/tensor.h"
+#include "core/fast_tls.h"
 
 namespace baregrad {
 
@@ -71,8 +72,7 @@ class History {
   static void set_recording(bool on) noexcept { recording_ = on; }
 
  private:
-  __attribute__((tls_model("initial-exec"))) static inline thread_local constinit bool recording_ =
-      true;
+  static inline BAREGRAD_FAST_TLS bool recording_ = true;
 };
 
 }  // namespace baregrad

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <new>
 
+#include "core/fast_tls.h"
+
 namespace baregrad {
 
 /// Blocks of sizeof(T), kept by the thread that freed them. T names its own storage, so that each
@@ -11,53 +13,58 @@ namespace baregrad {
 template <class T>
 class Recycler {
  public:
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr int kMost = 0;  // so that a use after free is seen
+#else
+  static constexpr int kMost = 64;
+#endif
+
   /// Null when the system has no memory.
   static void* take() noexcept {
-    Cache& cache = cache_;
-    if (cache.count > 0) return cache.blocks[--cache.count];
+    Cache* cache = cache_;
+    if (cache != nullptr && cache->count > 0) [[likely]]
+      return cache->blocks[--cache->count];
     return ::operator new(sizeof(T), std::nothrow);
   }
   static void give(void* block) noexcept {
-    Cache& cache = cache_;
-    if (cache.count < kMost && cache.open()) {
-      cache.blocks[cache.count++] = block;
+    Cache* cache = cache_;
+    if (cache == nullptr) [[unlikely]]
+      cache = open();
+    if (cache != nullptr && cache->count < kMost) [[likely]] {
+      cache->blocks[cache->count++] = block;
     } else {
       ::operator delete(block);
     }
   }
 
  private:
-#if defined(__SANITIZE_ADDRESS__)
-  static constexpr int kMost = 0;  // so that a use after free is seen
-#else
-  static constexpr int kMost = 64;
-#endif
-  enum class State : unsigned char { Unused, Open, Closed };
-
-  // No destructor of its own: objects freed after the thread's farewell must still find it.
   struct Cache {
-    int count;
-    State state;
+    int count = 0;
     void* blocks[kMost + 1];
-
-    bool open() noexcept {
-      if (state == State::Open) return true;
-      if (state == State::Closed) return false;
-      static thread_local Farewell farewell;
-      static_cast<void>(farewell);
-      state = State::Open;
-      return true;
-    }
   };
+  /// Takes the thread's blocks along when it ends.
   struct Farewell {
     Farewell() noexcept {}  // NOLINT(modernize-use-equals-default): registers the destructor
     ~Farewell() {
-      Cache& cache = cache_;
-      cache.state = State::Closed;
-      while (cache.count > 0) ::operator delete(cache.blocks[--cache.count]);
+      closed_ = true;
+      Cache* cache = cache_;
+      cache_ = nullptr;
+      while (cache != nullptr && cache->count > 0) ::operator delete(cache->blocks[--cache->count]);
+      delete cache;
     }
   };
-  __attribute__((tls_model("initial-exec"))) static inline thread_local constinit Cache cache_{};
+
+  /// Null where nothing is kept: objects may be freed after the thread's farewell.
+  __attribute__((noinline)) static Cache* open() noexcept {
+    if (kMost == 0 || closed_) return nullptr;
+    static thread_local Farewell farewell;
+    static_cast<void>(farewell);
+    cache_ = new (std::nothrow) Cache;
+    return cache_;
+  }
+
+  static inline BAREGRAD_FAST_TLS Cache* cache_ = nullptr;
+  static inline BAREGRAD_FAST_TLS bool closed_ = false;
 };
 
 }  // namespace baregrad

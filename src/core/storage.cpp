@@ -10,13 +10,13 @@ namespace baregrad {
 
 namespace {
 /// A failed `new` of a few bytes of bookkeeping is out-of-memory like any other.
-[[noreturn]] void throw_no_bookkeeping(std::size_t bytes) {
+[[noreturn, gnu::noinline, gnu::cold]] void throw_no_bookkeeping(std::size_t bytes) {
   throw OutOfMemory("storage: no memory for the bookkeeping of a tensor", bytes,
                     current_allocator().stats().live_bytes);
 }
 }  // namespace
 
-Ref<Storage> Storage::make() {
+inline Ref<Storage> Storage::make() {
   void* block = Recycler<Storage>::take();
   if (block == nullptr) throw_no_bookkeeping(sizeof(Storage));
   return Ref<Storage>::adopt(new (block) Storage);

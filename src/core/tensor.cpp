@@ -68,17 +68,19 @@ void set_contiguous_strides(Layout& layout) noexcept {
 
 }  // namespace
 
-TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype, const Layout& layout) noexcept
+TensorImpl::TensorImpl(Ref<Storage>&& storage, DType dtype, const Layout& layout) noexcept
     : dtype_(dtype),
       contiguous_(layout.is_contiguous()),
       numel_(layout.numel()),
       data_(static_cast<char*>(storage->data()) +
             layout.offset * static_cast<std::int64_t>(itemsize(dtype))),
       storage_(std::move(storage)),
-      layout_(layout) {}
+      layout_(layout) {
+  aligned_ = (reinterpret_cast<std::uintptr_t>(data_) & (itemsize(dtype) - 1)) == 0;
+}
 
-TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype, const Dims& shape,
-                       std::int64_t numel) noexcept
+inline TensorImpl::TensorImpl(Ref<Storage>&& storage, DType dtype, const Dims& shape,
+                              std::int64_t numel) noexcept
     : dtype_(dtype),
       contiguous_(true),
       numel_(numel),
@@ -88,12 +90,13 @@ TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype, const Dims& shape,
   set_contiguous_strides(layout_);
 }
 
-TensorImpl::TensorImpl(const TensorImpl& other) noexcept
+inline TensorImpl::TensorImpl(const TensorImpl& other) noexcept
     : dtype_(other.dtype_),
       contiguous_(other.contiguous_),
       numel_(other.numel_),
       data_(other.data_),
       storage_(other.storage_),
+      aligned_(other.aligned_),
       layout_(other.layout_) {}
 
 void TensorImpl::destroy(TensorImpl* impl) noexcept {
@@ -102,13 +105,23 @@ void TensorImpl::destroy(TensorImpl* impl) noexcept {
   Recycler<TensorImpl>::give(impl);
 }
 
+namespace {
+[[noreturn, gnu::noinline, gnu::cold]] void throw_no_bookkeeping() {
+  throw OutOfMemory("tensor: no memory for the bookkeeping of a tensor", sizeof(TensorImpl),
+                    current_allocator().stats().live_bytes);
+}
+[[noreturn, gnu::noinline, gnu::cold]] void throw_no_memory(const OutOfMemory& e, const Dims& shape,
+                                                            DType dtype, const char* who) {
+  throw OutOfMemory(message(who, ": no memory for ", name(dtype), to_string(shape), ": ", e.what()),
+                    e.requested_bytes(), e.live_bytes());
+}
+}  // namespace
+
 template <class... Args>
 Tensor Tensor::make(Args&&... args) {
   void* block = Recycler<TensorImpl>::take();
-  if (block == nullptr) {
-    throw OutOfMemory("tensor: no memory for the bookkeeping of a tensor", sizeof(TensorImpl),
-                      current_allocator().stats().live_bytes);
-  }
+  if (block == nullptr) [[unlikely]]
+    throw_no_bookkeeping();
   return Tensor(Ref<TensorImpl>::adopt(new (block) TensorImpl(std::forward<Args>(args)...)));
 }
 
@@ -144,9 +157,7 @@ Tensor Tensor::allocate(const Dims& shape, DType dtype, const char* who) {
     storage = Storage::allocate(checked_bytes(numel, dtype));
   } catch (const OutOfMemory& e) {
     // The allocator knows bytes only: the caller asked for a shape.
-    throw OutOfMemory(
-        message(who, ": no memory for ", name(dtype), to_string(shape), ": ", e.what()),
-        e.requested_bytes(), e.live_bytes());
+    throw_no_memory(e, shape, dtype, who);
   }
   return make(std::move(storage), dtype, shape, numel);
 }

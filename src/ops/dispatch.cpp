@@ -37,7 +37,7 @@ View view_of(const Tensor& t) {
   return {t.data_ptr(), t.dtype(), t.ndim(), t.shape().data(), t.strides().data()};
 }
 
-[[noreturn]] void throw_undefined(const OpCall& call) {
+[[noreturn, gnu::noinline, gnu::cold]] void throw_undefined(const OpCall& call) {
   std::size_t k = 0;
   while (call.inputs[k]->defined()) ++k;
   throw ValueError(message(call.name(), ": input ", k, " is undefined"));
@@ -130,8 +130,24 @@ bool is_plain(const Tensor& t) noexcept {
   return (t.dtype() == DType::Float32 || t.dtype() == DType::Float64) && t.is_contiguous() &&
          t.is_aligned();
 }
-/// Takes floats without looking at them first, and computes in their dtype.
-bool is_plain(OpId op) { return op_info(op).rule < Rule::Integer && op != OpId::where; }
+
+/// Elementwise ops that take floats without looking at them first and compute in their dtype, by
+/// what they give.
+enum class Plain : std::uint8_t { No, Numbers, Truths };
+constexpr auto kPlain = [] {
+  std::array<Plain, kNumOps> plain{};
+  for (int i = 0; i < kNumOps; ++i) {
+    const OpInfo& info = kOpRows[i];
+    const bool truths = info.family == Family::Predicate || info.family == Family::Compare;
+    const bool takes = info.rule < Rule::Integer && is_elementwise(info.family) &&
+                       OpId{static_cast<std::uint16_t>(i)} != OpId::where;
+    plain[static_cast<std::size_t>(i)] = !takes   ? Plain::No
+                                         : truths ? Plain::Truths
+                                                  : Plain::Numbers;
+  }
+  return plain;
+}();
+Plain plain_kind(OpId op) noexcept { return kPlain[static_cast<std::size_t>(op)]; }
 
 /// One float or double, n times.
 void repeat_number(void* to, const void* number, DType dtype, std::int64_t n) noexcept {
@@ -142,25 +158,12 @@ void repeat_number(void* to, const void* number, DType dtype, std::int64_t n) no
   }
 }
 
-bool gives_truth(OpId op) {
-  const Family family = op_info(op).family;
-  return family == Family::Predicate || family == Family::Compare;
-}
-
-void call_plain(OpId op, DType dtype, const void* const* in, const Tensor& out,
-                const double* params, std::uint32_t repeated) {
+inline void call_plain(OpId op, DType dtype, const void* const* in, const Tensor& out,
+                       const double* params, std::uint32_t repeated) {
   const auto fn =
       kernels::active_table().elementwise[static_cast<int>(op)][static_cast<int>(dtype)];
   const watch::KernelScope scope(op);
   fn(in, out.data_ptr(), out.numel(), params, repeated);
-}
-
-/// The first input that is not 0-d, which the others are compared with.
-const Tensor& widest_of(const OpCall& call) {
-  for (const Tensor* t : call.inputs) {
-    if (t->ndim() != 0) return *t;
-  }
-  return *call.inputs[0];
 }
 
 /// Floats of one dtype, row-major and of one shape or 0-d (numbers are), few of them: the call that
@@ -168,68 +171,82 @@ const Tensor& widest_of(const OpCall& call) {
 /// is nothing to promote, to broadcast or to stage.
 class PlainCall {
  public:
-  explicit PlainCall(const OpCall& call)
-      : call_(call), like_(widest_of(call)), truth_(gives_truth(call.op)) {
-    fits_ = is_plain(call.op) && like_.numel() <= kSmall;
-    for (std::size_t k = 0; fits_ && k < call.inputs.size(); ++k) {
-      const Tensor& t = *call.inputs[k];
-      fits_ = is_plain(t) && t.dtype() == like_.dtype() && take(k, t);
-    }
+  explicit PlainCall(const OpCall& call) noexcept : call_(call), kind_(plain_kind(call.op)) {
+    fits_ = kind_ != Plain::No && take_inputs();
   }
   PlainCall(const PlainCall&) = delete;
   PlainCall& operator=(const PlainCall&) = delete;
 
   bool fits() const noexcept { return fits_; }
-  DType result() const noexcept { return truth_ ? DType::Bool : like_.dtype(); }
 
   /// `out` is one of the inputs or shares nothing with them.
   bool fits_into(const Tensor& out) const noexcept {
     bool fits = fits_ && out.dtype() == result() && out.is_contiguous() && out.is_aligned() &&
-                out.shape() == like_.shape();
+                out.shape() == like_->shape();
     const auto to = reinterpret_cast<std::uintptr_t>(out.data_ptr());
     const std::size_t bytes = out.nbytes();
     for (std::size_t k = 0; fits && k < call_.inputs.size(); ++k) {
       const auto from = reinterpret_cast<std::uintptr_t>(in_[k]);
-      const bool in_place = from == to && !truth_ && (repeated_ >> k & 1U) == 0;
-      fits = in_place || from + like_.nbytes() <= to || to + bytes <= from;
+      const bool in_place = from == to && kind_ == Plain::Numbers && (repeated_ >> k & 1U) == 0;
+      fits = in_place || from + like_->nbytes() <= to || to + bytes <= from;
     }
     return fits;
   }
 
   Tensor run() const {
-    Tensor out = Tensor::allocate(like_.shape(), result(), call_.name());
+    Tensor out = Tensor::allocate(like_->shape(), result(), call_.name());
     run_into(out);
     return out;
   }
   void run_into(const Tensor& out) const {
-    call_plain(call_.op, like_.dtype(), in_.data(), out, call_.attrs.params, repeated_);
+    if (kind_ == Plain::Truths && repeated_ != 0) return compare_with_numbers(out);
+    call_plain(call_.op, like_->dtype(), in_.data(), out, call_.attrs.params, repeated_);
   }
 
  private:
-  /// Input k as the kernel reads it: in place, or one number, which comparisons get repeated on the
-  /// stack.
-  bool take(std::size_t k, const Tensor& t) noexcept {
-    in_[k] = t.data_ptr();
-    if (&t == &like_ || t.shape() == like_.shape()) return true;
-    if (t.ndim() != 0) return false;
-    if (!truth_) {
-      repeated_ |= 1U << k;
-      return true;
+  DType result() const noexcept { return kind_ == Plain::Truths ? DType::Bool : like_->dtype(); }
+
+  /// Notes where each input lies, which of them are one number, and `like_`, whose shape the others
+  /// have.
+  bool take_inputs() noexcept {
+    const Tensor& first = *call_.inputs[0];
+    if (!is_plain(first)) return false;
+    like_ = &first;
+    in_[0] = first.data_ptr();
+    for (std::size_t k = 1; k < call_.inputs.size(); ++k) {
+      const Tensor& t = *call_.inputs[k];
+      if (!is_plain(t) || t.dtype() != first.dtype()) return false;
+      in_[k] = t.data_ptr();
+      if (t.ndim() == 0) {
+        if (like_->ndim() != 0) repeated_ |= 1U << k;
+      } else if (like_->ndim() == 0) {
+        like_ = &t;
+        repeated_ = (1U << k) - 1U;
+      } else if (!(t.shape() == like_->shape())) {
+        return false;
+      }
     }
-    const std::int64_t n = like_.numel();
-    if (n > kSmallRepeat) return false;
-    repeat_number(filled_[k], in_[k], t.dtype(), n);
-    in_[k] = filled_[k];
-    return true;
+    return like_->numel() <= (kind_ == Plain::Truths && repeated_ != 0 ? kSmallRepeat : kSmall);
+  }
+
+  /// Comparisons read no input repeatedly: the number is laid out on the stack.
+  __attribute__((noinline)) void compare_with_numbers(const Tensor& out) const {
+    alignas(64) char filled[kernels::kMaxInputs][kSmallRepeat * 8];
+    auto in = in_;
+    for (std::size_t k = 0; k < call_.inputs.size(); ++k) {
+      if ((repeated_ >> k & 1U) == 0) continue;
+      repeat_number(filled[k], in_[k], like_->dtype(), like_->numel());
+      in[k] = filled[k];
+    }
+    call_plain(call_.op, like_->dtype(), in.data(), out, call_.attrs.params, 0);
   }
 
   const OpCall& call_;
-  const Tensor& like_;
-  std::array<const void*, kernels::kMaxInputs> in_;
+  Plain kind_;
   bool fits_;
-  bool truth_;
   std::uint32_t repeated_ = 0;
-  alignas(64) char filled_[kernels::kMaxInputs][kSmallRepeat * 8];  // written where needed
+  const Tensor* like_ = nullptr;
+  std::array<const void*, kernels::kMaxInputs> in_;
 };
 
 Tensor run_elementwise(const OpCall& call) {
@@ -586,8 +603,8 @@ void execute_update(const OpCall& call, const Tensor& out) {
 }
 
 Tensor run_with_number(OpId op, const Tensor& x, const Scalar& number, bool number_first) {
-  if (!x.defined() || !is_plain(x) || !is_plain(op)) return {};
-  const bool truth = gives_truth(op);
+  if (!x.defined() || !is_plain(x) || plain_kind(op) == Plain::No) return {};
+  const bool truth = plain_kind(op) == Plain::Truths;
   if (x.numel() > (truth ? kSmallRepeat : kSmall)) return {};
   if ((History::maybe_tracked(x) && History::recording()) || watch::on() != 0) return {};
   alignas(8) char element[8];

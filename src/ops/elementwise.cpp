@@ -42,6 +42,7 @@ Tensor with_number(OpId op, const Operand& x, const Operand& y) {
 }
 
 Tensor binary(OpId op, const Operand& x, const Operand& y) {
+  if (x.tensor() != nullptr && y.tensor() != nullptr) return run(op, {x.tensor(), y.tensor()});
   if (Tensor out = with_number(op, x, y); out.defined()) return out;
   const Resolved a(x, y.tensor(), op);
   const Resolved b(y, x.tensor(), op);
@@ -49,8 +50,12 @@ Tensor binary(OpId op, const Operand& x, const Operand& y) {
 }
 
 const Tensor& binary_into(OpId op, const Tensor& x, const Operand& y) {
-  const Resolved b(y, &x, op);
-  run_into(op, {&x, b.get()}, x);
+  if (y.tensor() != nullptr) {
+    run_into(op, {&x, y.tensor()}, x);
+  } else {
+    const Resolved b(y, &x, op);
+    run_into(op, {&x, b.get()}, x);
+  }
   return x;
 }
 

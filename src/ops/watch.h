@@ -68,12 +68,16 @@ inline void unset(Slot slot) noexcept {
 
 template <class F>
 void each(Mask mask, const F& call) {
+  if (mask == 0) [[likely]]
+    return;
   for (unsigned i = 0; i < kSlots; ++i) {
     if ((mask >> i & 1U) != 0) call(*watchers[i].load(std::memory_order_relaxed));
   }
 }
 template <class F>
 void each_in_reverse(Mask mask, const F& call) {
+  if (mask == 0) [[likely]]
+    return;
   for (unsigned i = kSlots; i-- > 0;) {
     if ((mask >> i & 1U) != 0) call(*watchers[i].load(std::memory_order_relaxed));
   }

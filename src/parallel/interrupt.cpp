@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "baregrad/parallel.h"
+#include "core/fast_tls.h"
 
 namespace baregrad {
 namespace parallel {
@@ -13,9 +14,9 @@ namespace {
 
 constexpr std::int64_t kPeriodMs = 50;
 
-constinit thread_local bool t_worker = false;
-constinit thread_local bool t_uninterrupted = false;
-constinit thread_local std::int64_t t_last_ms = -kPeriodMs;
+BAREGRAD_FAST_TLS bool t_worker = false;
+BAREGRAD_FAST_TLS bool t_uninterrupted = false;
+BAREGRAD_FAST_TLS std::int64_t t_last_ms = -kPeriodMs;
 constinit std::atomic<bool> g_abandoned{false};
 
 /// Thrown in workers only. Never seen by a caller, to whom the check's own exception goes.
