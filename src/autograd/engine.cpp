@@ -72,18 +72,24 @@ Engine::Slot& Engine::slot_of(const Edge& to) {
   }
   const std::uint32_t index = free_.back();
   Slot& slot = slots_[index];
-  if (node.results().size() != 1) slot.several.resize(node.results().size());
-  turns_.reserve(turns_.size() + 1);
+  if (node.results().size() != 1) {
+    slot.several = std::make_unique<Tensors>(node.results().size());
+  }
+  turns_.push_back({node.number(), index});
   // Taken only when nothing can fail any more: who holds a node must live to leave it.
   Engine* nobody = nullptr;
-  if (node.engine_.compare_exchange_strong(nobody, this)) {
+  if (node.engine_.compare_exchange_strong(nobody, this)) [[likely]] {
     node.slot_ = index;
   } else {
-    shared_[&node] = index;
+    try {
+      shared_[&node] = index;
+    } catch (...) {
+      turns_.pop_back();
+      throw;
+    }
   }
   free_.pop_back();
   slot.node = to.node;
-  turns_.push_back({node.number(), index});
   std::push_heap(turns_.begin(), turns_.end());
   return slot;
 }
@@ -94,6 +100,11 @@ void Engine::leave(Node& node) {
   } else {
     shared_.erase(&node);
   }
+}
+
+/// Nobody else sees it, and no derivative of the sum will be asked for.
+bool Engine::may_add_to(const Tensor& gradient) const noexcept {
+  return !options_.create_graph && History::is_sole_owner(gradient) && gradient.is_contiguous();
 }
 
 void Engine::give(const Edge& to, Tensor gradient, const char* from) {
@@ -118,11 +129,14 @@ void Engine::give(const Edge& to, Tensor gradient, const char* from) {
     if (found == leads_.end() || !found->second) return;
   }
   Slot& slot = slot_of(to);
-  Tensor& sum = node.results().size() == 1 ? slot.one : slot.several[to.output];
+  Tensor& sum = slot.several == nullptr ? slot.one : (*slot.several)[to.output];
   if (!sum.defined()) {
     sum = std::move(gradient);
-  } else if (!options_.create_graph && History::is_sole_owner(sum) && sum.is_contiguous()) {
+  } else if (may_add_to(sum)) {
     add_(sum, gradient);
+  } else if (may_add_to(gradient)) {
+    add_(gradient, sum);
+    sum = std::move(gradient);
   } else {
     sum = add(sum, gradient);
   }
@@ -132,11 +146,10 @@ void Engine::run() {
   const GradModeScope mode(options_.create_graph);
   while (!turns_.empty()) {
     parallel::poll_interrupt();
+    const std::uint32_t index = turns_.front().slot;
     std::pop_heap(turns_.begin(), turns_.end());
-    const std::uint32_t index = turns_.back().slot;
     turns_.pop_back();
     Slot slot = std::move(slots_[index]);
-    slots_[index] = Slot();
     free_.push_back(index);
     leave(static_cast<Node&>(*slot.node));
     take(slot);
@@ -146,7 +159,7 @@ void Engine::run() {
 void Engine::take(Slot& slot) {
   Node& node = static_cast<Node&>(*slot.node);
   const std::span<Tensor> gradients =
-      slot.several.empty() ? std::span<Tensor>(&slot.one, 1) : std::span<Tensor>(slot.several);
+      slot.several == nullptr ? std::span<Tensor>(&slot.one, 1) : std::span<Tensor>(*slot.several);
   if (node.extras_if_any() != nullptr) run_hooks(node, gradients);
   if (const watch::Mask mask = watch::on(); mask != 0) [[unlikely]] {
     watch::each(mask, [&](watch::Watcher& w) { w.gradients_arrived(node.number(), gradients); });

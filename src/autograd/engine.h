@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -41,8 +42,8 @@ class Engine final : public Sink {
  private:
   struct Slot {
     Ref<GraphNode> node;
-    Tensor one;       // the gradient of a node with one result
-    Tensors several;  // of others
+    Tensor one;                        // the gradient of a node with one result
+    std::unique_ptr<Tensors> several;  // of others
   };
   struct Turn {
     std::uint64_t number;
@@ -51,6 +52,7 @@ class Engine final : public Sink {
   };
 
   Slot& slot_of(const Edge& to);
+  bool may_add_to(const Tensor& gradient) const noexcept;
   void leave(Node& node);
   void take(Slot& slot);
   void run_hooks(Node& node, std::span<Tensor> gradients);

@@ -47,7 +47,7 @@ using autograd::Node;
 bool Tensor::requires_grad() const noexcept {
   if (!defined() || !History::maybe_tracked(*this)) return false;
   try {
-    return static_cast<bool>(edge_of(*this));
+    return autograd::has_history(*this);
   } catch (...) {
     return true;  // no memory to bring a view up to date: its base has a history
   }

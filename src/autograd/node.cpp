@@ -11,16 +11,24 @@
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
+#include "core/fast_tls.h"
 #include "core/history.h"
+#include "core/recycle.h"
 #include "parallel/interrupt.h"
 
 namespace baregrad::autograd {
 
 namespace {
 
-std::atomic<std::uint64_t> next_number{1};
-std::atomic<std::int64_t> nodes_alive{0};
-constinit thread_local const char* innermost_label = nullptr;
+constinit std::atomic<std::uint64_t> next_number{1};
+/// Nodes that do not count as alive: freed ones, and leaves, which live as long as their tensors.
+constinit std::atomic<std::uint64_t> nodes_gone{0};
+BAREGRAD_FAST_TLS const char* innermost_label = nullptr;
+
+/// Holds an op of two inputs and what it saves; larger nodes are left to malloc.
+struct SmallNode {
+  char bytes[320];
+};
 
 /// One string for all labels of one text; never freed, since nodes of any age point at them.
 const char* interned(std::string_view text) {
@@ -38,7 +46,11 @@ std::mutex& lock_of(const Leaf& leaf) {
 
 }  // namespace
 
-std::int64_t live_nodes() noexcept { return nodes_alive.load(std::memory_order_relaxed); }
+std::int64_t live_nodes() noexcept {
+  // What is gone first: it was made before.
+  const std::uint64_t gone = nodes_gone.load(std::memory_order_acquire);
+  return static_cast<std::int64_t>(upcoming_number() - 1 - gone);
+}
 
 Label::Label(std::string_view name) : before_(innermost_label) {
   innermost_label = before_ == nullptr ? interned(name)
@@ -56,32 +68,38 @@ Ref<GraphNode> ref_to(Node& node) noexcept {
   return own;
 }
 
-Node::Node() noexcept
-    : number_(next_number.fetch_add(1, std::memory_order_relaxed)), label_(innermost_label) {
-  nodes_alive.fetch_add(1, std::memory_order_relaxed);
-}
+Node::Node(bool leaf) noexcept
+    : number_(next_number.fetch_add(1, std::memory_order_relaxed)),
+      label_(innermost_label),
+      leaf_(leaf) {}
 
 Node::~Node() {
   for (Edge& edge : edges()) edge.~Edge();
-  nodes_alive.fetch_sub(1, std::memory_order_relaxed);
+  nodes_gone.fetch_add(1, std::memory_order_release);
 }
 
 void Node::dispose() noexcept {
+  const bool recycled = recycled_;
   this->~Node();
-  ::operator delete(static_cast<void*>(this));
+  if (recycled) {
+    Recycler<SmallNode>::give(this);
+  } else {
+    ::operator delete(static_cast<void*>(this));
+  }
 }
 
-void* Node::allocate(std::size_t size, const NodeSpec& spec) {
+Node::Block Node::allocate(std::size_t size, const NodeSpec& spec) {
   std::size_t bytes = size + spec.edges * sizeof(Edge) + spec.more;
   for (const Tensor* t : spec.results) {
     bytes += sizeof(Result) + static_cast<std::size_t>(t->ndim()) * sizeof(std::int64_t);
   }
-  void* block = ::operator new(bytes, std::nothrow);
-  if (block == nullptr) {
+  const bool recycled = Recycler<SmallNode>::kMost != 0 && bytes <= sizeof(SmallNode);
+  void* memory = recycled ? Recycler<SmallNode>::take() : ::operator new(bytes, std::nothrow);
+  if (memory == nullptr) {
     throw OutOfMemory("autograd: no memory for a node of the graph", bytes,
                       current_allocator().stats().live_bytes);
   }
-  return block;
+  return {memory, recycled};
 }
 
 void Node::lay_out(char* behind, const NodeSpec& spec) noexcept {
@@ -103,9 +121,8 @@ void Node::lay_out(char* behind, const NodeSpec& spec) noexcept {
 
 std::uint64_t upcoming_number() noexcept { return next_number.load(std::memory_order_relaxed); }
 
-// Leaves live as long as their tensors and are not counted.
-Leaf::Leaf() noexcept { nodes_alive.fetch_sub(1, std::memory_order_relaxed); }
-Leaf::~Leaf() { nodes_alive.fetch_add(1, std::memory_order_relaxed); }
+Leaf::Leaf() noexcept : Node(true) { nodes_gone.fetch_add(1, std::memory_order_release); }
+Leaf::~Leaf() { nodes_gone.fetch_sub(1, std::memory_order_release); }
 
 void Leaf::accumulate(Tensor gradient, bool recorded) {
   Tensor old;                                // let go of after the lock: a graph may hang on it

@@ -73,9 +73,10 @@ class Node : public GraphNode {
   template <class Derived, class... Args>
   static Derived* make(const NodeSpec& spec, Args&&... args) {
     static_assert(alignof(Derived) <= alignof(std::max_align_t));
-    void* block = allocate(sizeof(Derived), spec);
-    auto* node = new (block) Derived(std::forward<Args>(args)...);
-    node->lay_out(reinterpret_cast<char*>(block) + sizeof(Derived), spec);
+    const Block block = allocate(sizeof(Derived), spec);
+    auto* node = new (block.memory) Derived(std::forward<Args>(args)...);
+    node->recycled_ = block.recycled;
+    node->lay_out(static_cast<char*>(block.memory) + sizeof(Derived), spec);
     return node;
   }
 
@@ -87,7 +88,7 @@ class Node : public GraphNode {
   virtual bool release() noexcept { return false; }
   /// What release would drop, for those who look on.
   virtual Tensors saved_tensors() const { return {}; }
-  virtual bool is_leaf() const noexcept { return false; }
+  bool is_leaf() const noexcept { return leaf_; }
 
   std::span<Edge> edges() noexcept { return {edges_, edge_count_}; }
   std::span<const Edge> edges() const noexcept { return {edges_, edge_count_}; }
@@ -106,14 +107,18 @@ class Node : public GraphNode {
   const Extras* extras_if_any() const noexcept { return extras_.get(); }
 
  protected:
-  Node() noexcept;
+  explicit Node(bool leaf = false) noexcept;
   ~Node() override;
   /// The bytes the spec asked for, aligned for pointers.
   void* more() const noexcept { return more_; }
 
  private:
   friend class Engine;
-  static void* allocate(std::size_t size, const NodeSpec& spec);
+  struct Block {
+    void* memory;
+    bool recycled;  ///< of the one size that is kept for the next node
+  };
+  static Block allocate(std::size_t size, const NodeSpec& spec);
   void lay_out(char* behind, const NodeSpec& spec) noexcept;
   void dispose() noexcept override;
 
@@ -125,6 +130,8 @@ class Node : public GraphNode {
   std::unique_ptr<Extras> extras_;
   std::uint16_t result_count_ = 0;
   bool released_ = false;
+  bool recycled_ = false;
+  const bool leaf_;
   std::uint32_t edge_count_ = 0;
   // Which walk has the node in hand, and where it keeps the node's gradients.
   std::atomic<Engine*> engine_{nullptr};
@@ -145,7 +152,6 @@ class Leaf final : public Node {
   const char* name() const noexcept override { return "leaf"; }
   Leaf() noexcept;
   void apply(std::span<const Tensor>, Sink&) override {}
-  bool is_leaf() const noexcept override { return true; }
 
   /// Adds up. Safe against other threads doing the same.
   void accumulate(Tensor gradient, bool recorded);

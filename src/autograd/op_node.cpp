@@ -11,14 +11,12 @@
 
 namespace baregrad::autograd {
 
-void check_unchanged(const Saved& saved, const char* op, const char* label) {
-  const std::uint32_t now = saved.value.version();
-  if (now == saved.version) return;
+void throw_changed(const Saved& saved, const char* op, const char* label) {
   const std::string which = saved.which >= 0 ? message("input ", saved.which) : "the result";
   throw GradError(message(op, label != nullptr ? message(" (", label, ")") : std::string(),
                           ": its gradient needs ", which, ", ", describe(saved.value),
-                          ", which was overwritten since (version ", now, ", recorded at ",
-                          saved.version,
+                          ", which was overwritten since (version ", saved.value.version(),
+                          ", recorded at ", saved.version,
                           "); write into a clone, or use the form that is not in place"));
 }
 
@@ -29,22 +27,20 @@ Tensor unpack(const Saved& saved, const Edge& place) {
   return connected;
 }
 
-void OpNode::fill(std::span<Saved> saved, const Attrs* attrs, std::span<const std::int64_t> notes) {
+void OpNode::describe(const Attrs* attrs, std::span<const std::int64_t> notes) noexcept {
   auto* at = static_cast<char*>(more());
   if (attrs != nullptr) {
     attrs_ = new (at) Attrs(*attrs);
     at += sizeof(Attrs);
   }
-  saved_ = reinterpret_cast<Saved*>(at);
-  for (std::size_t i = 0; i < saved.size(); ++i) new (saved_ + i) Saved(std::move(saved[i]));
-  at += saved.size() * sizeof(Saved);
   auto* numbers = reinterpret_cast<std::int64_t*>(at);
   std::copy(notes.begin(), notes.end(), numbers);
   notes_ = numbers;
+  note_count_ = static_cast<std::uint32_t>(notes.size());
+  saved_ = reinterpret_cast<Saved*>(numbers + notes.size());
 }
 
 OpNode::~OpNode() {
-  if (saved_ == nullptr) return;
   for (std::uint32_t i = 0; i < saved_count_; ++i) saved_[i].~Saved();
 }
 
@@ -68,13 +64,14 @@ void OpNode::apply(std::span<const Tensor> gradients, Sink& sink) {
   rule(backward);
 }
 
-Tensor Backward::value(std::int16_t which) const {
+const Tensor& Backward::value(std::int16_t which) {
   for (const Saved& saved : node_.saved()) {
     if (saved.which != which) continue;
     check_unchanged(saved, node_.name(), node_.label());
-    if (which >= 0) return unpack(saved, node_.edges()[static_cast<std::size_t>(which)]);
     if (!History::recording()) return saved.value;
-    return unpack(saved, {ref_to(node_), static_cast<std::uint16_t>(-1 - which)});
+    const Edge place = which >= 0 ? node_.edges()[static_cast<std::size_t>(which)]
+                                  : Edge{ref_to(node_), static_cast<std::uint16_t>(-1 - which)};
+    return connected_.emplace_front(unpack(saved, place));
   }
   throw GradError(message(node_.name(), ": its rule asks for a value that its row does not keep"));
 }

@@ -1,7 +1,7 @@
 // The node of a recorded op of the table, and what its gradient rule sees of it.
 #pragma once
 
-#include <array>
+#include <forward_list>
 
 #include "autograd/node.h"
 #include "ops/attrs.h"
@@ -19,23 +19,28 @@ struct Saved {
 };
 
 /// Throws GradError when the value was overwritten since.
-void check_unchanged(const Saved& saved, const char* op, const char* label);
+[[noreturn]] void throw_changed(const Saved& saved, const char* op, const char* label);
+inline void check_unchanged(const Saved& saved, const char* op, const char* label) {
+  if (saved.value.version() != saved.version) throw_changed(saved, op, label);
+}
 /// The value as it was used: with its place in the graph, when a derivative of the gradient may be
 /// asked for.
 Tensor unpack(const Saved& saved, const Edge& place);
 
 class OpNode final : public Node {
  public:
-  /// Room for `saved` values, the attributes where `attrs` says so, and notes.
-  static std::size_t bytes(std::size_t saved, bool attrs, std::size_t notes) noexcept {
-    return saved * sizeof(Saved) + (attrs ? sizeof(Attrs) : 0) + notes * sizeof(std::int64_t);
+  /// Room for `saved` values, the attributes where there are some, and notes.
+  static std::size_t bytes(std::size_t saved, const Attrs* attrs, std::size_t notes) noexcept {
+    return (attrs != nullptr ? sizeof(Attrs) : 0) + notes * sizeof(std::int64_t) +
+           saved * sizeof(Saved);
   }
-  OpNode(OpId op, std::size_t saved, std::size_t notes) noexcept
-      : op_(op),
-        saved_count_(static_cast<std::uint32_t>(saved)),
-        note_count_(static_cast<std::uint32_t>(notes)) {}
-  /// After Node::make: takes over what was saved.
-  void fill(std::span<Saved> saved, const Attrs* attrs, std::span<const std::int64_t> notes);
+  explicit OpNode(OpId op) noexcept : op_(op) {}
+  /// After Node::make, in this order: attributes and notes, then each value saved.
+  void describe(const Attrs* attrs, std::span<const std::int64_t> notes) noexcept;
+  void save(Tensor value, std::int16_t which) noexcept {
+    const std::uint32_t version = value.version();
+    new (saved_ + saved_count_++) Saved{std::move(value), version, which};
+  }
 
   const char* name() const noexcept override { return op_name(op_); }
   void apply(std::span<const Tensor> gradients, Sink& sink) override;
@@ -44,15 +49,15 @@ class OpNode final : public Node {
 
   OpId op() const noexcept { return op_; }
   const Attrs& attrs() const noexcept;
-  std::span<const Saved> saved() const noexcept { return {saved_, saved_ ? saved_count_ : 0U}; }
+  std::span<const Saved> saved() const noexcept { return {saved_, saved_count_}; }
   std::span<const std::int64_t> notes() const noexcept { return {notes_, note_count_}; }
 
  private:
   ~OpNode() override;
 
   OpId op_;
-  std::uint32_t saved_count_;
-  std::uint32_t note_count_;
+  std::uint32_t saved_count_ = 0;
+  std::uint32_t note_count_ = 0;
   Saved* saved_ = nullptr;
   const Attrs* attrs_ = nullptr;
   const std::int64_t* notes_ = nullptr;
@@ -68,9 +73,9 @@ class Backward {
   const Tensor& grad(int result = 0) const { return gradients_[static_cast<std::size_t>(result)]; }
   bool needs(int input) const { return node_.needs(static_cast<std::size_t>(input)); }
   int inputs() const { return static_cast<int>(node_.edges().size()); }
-  /// Values that the rule's row says it keeps.
-  Tensor input(int k) const { return value(static_cast<std::int16_t>(k)); }
-  Tensor output(int k = 0) const { return value(Saved::result(k)); }
+  /// Values that the rule's row says it keeps; there as long as this is.
+  const Tensor& input(int k) { return value(static_cast<std::int16_t>(k)); }
+  const Tensor& output(int k = 0) { return value(Saved::result(k)); }
   const Attrs& attrs() const { return node_.attrs(); }
   /// Shape of an input that needs a gradient.
   Dims shape(int input) const { return result_of(input).shape(); }
@@ -87,7 +92,7 @@ class Backward {
   }
 
  private:
-  Tensor value(std::int16_t which) const;
+  const Tensor& value(std::int16_t which);
   const Result& result_of(int input) const {
     const Edge& edge = node_.edges()[static_cast<std::size_t>(input)];
     return edge->results()[edge.output];
@@ -96,6 +101,7 @@ class Backward {
   OpNode& node_;
   std::span<const Tensor> gradients_;
   Sink& sink_;
+  std::forward_list<Tensor> connected_;  // values with their place in the graph
 };
 
 }  // namespace baregrad::autograd

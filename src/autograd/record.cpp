@@ -57,123 +57,95 @@ std::mutex& refresh_mutex() {
   return mutex;
 }
 
-void refresh(const Tensor& view) {
-  Ref<GraphNode> old;  // let go of after the lock: what hangs on it may wait for other locks
-  const std::lock_guard lock(refresh_mutex());
-  const std::uint32_t version = view.version();
-  if (History::stamp(view) == version) return;
-  old = History::node(view);
-  const Tensor base = History::base(view);
-  const Edge to = edge_of(base);
-  if (to) {
-    const Tensor* result = &view;
-    auto* node = Node::make<ViewOfBase>({1, {&result, 1}}, view.layout(), base.layout());
-    node->edges()[0] = to;
-    History::set_node(view, Ref<GraphNode>::adopt(node), 0);
-  } else if (History::node(view)) {
-    History::set_node(view, {}, 0);
-  }
-  History::set_stamp(view, version);
-}
-
-bool is_wanted(const Node& node) {
-  return !node.is_leaf() || static_cast<const Leaf&>(node).wanted.load(std::memory_order_relaxed);
-}
-
 bool is_wanted_leaf(const Tensor& t) {
   const Ref<GraphNode>& node = History::node(t);
   if (!node) return false;
   const auto& n = static_cast<const Node&>(*node);
-  return n.is_leaf() && is_wanted(n);
+  return n.is_leaf() && static_cast<const Leaf&>(n).wanted.load(std::memory_order_relaxed);
 }
 
-/// A few on the stack, many (concat, positions) on the heap.
-template <class T>
-class ShortList {
- public:
-  explicit ShortList(std::size_t most) {
-    if (most > kFew) many_ = std::make_unique<T[]>(most);
-  }
-  T* data() noexcept { return many_ ? many_.get() : few_.data(); }
-  void push(T value) { data()[size_++] = std::move(value); }
-  std::span<T> all() noexcept { return {data(), size_}; }
-
- private:
-  static constexpr std::size_t kFew = 5;
-  std::array<T, kFew> few_;
-  std::unique_ptr<T[]> many_;
-  std::size_t size_ = 0;
+/// What the gradients of a call's inputs need.
+struct Wanted {
+  bool any = false;       ///< some input has a history
+  std::uint8_t keep = 0;  ///< bits of Keep
 };
 
-/// What a call leaves in the graph, collected before and after it runs.
-class Record {
+/// Edges beyond the third need what the third does.
+std::uint8_t kept_for(const RuleRow& row, std::size_t edge) noexcept {
+  return row.keep[std::min<std::size_t>(edge, 2)];
+}
+
+Wanted wanted_of(const OpCall& call) {
+  Wanted wanted;
+  const RuleRow& row = rule_row(call.op);
+  if (row.rule == nullptr) return wanted;
+  for (std::size_t k = 0; k < call.inputs.size(); ++k) {
+    if (!has_history(*call.inputs[k])) continue;
+    wanted.any = true;
+    wanted.keep |= kept_for(row, k);
+  }
+  return wanted;
+}
+
+bool keeps_input(std::uint8_t keep, std::size_t k) noexcept {
+  return (k < 3 && (keep >> k & 1U) != 0) || (k > 0 && (keep & kRest) != 0);
+}
+
+/// How long each part of a concatenation was: some of them may not be in the graph.
+__attribute__((noinline)) std::vector<std::int64_t> lengths_of(const OpCall& call) {
+  std::vector<std::int64_t> lengths;
+  lengths.reserve(call.inputs.size());
+  for (const Tensor* t : call.inputs) lengths.push_back(t->shape()[call.attrs.axis]);
+  return lengths;
+}
+
+/// The node of one call, made before or after it runs.
+class Recorded {
  public:
-  /// `extra`: an edge more than inputs, for the old value of an output that is added to.
-  explicit Record(const OpCall& call, bool extra = false)
-      : call_(call),
-        row_(rule_row(call.op)),
-        edges_(call.inputs.size() + (extra ? 1 : 0)),
-        saved_(call.inputs.size() + 2) {
-    if (row_.rule == nullptr) return;
-    for (const Tensor* t : call.inputs) add_edge(edge_of(*t));
-  }
-
-  void add_edge(Edge edge) {
-    any_ |= static_cast<bool>(edge);
-    edges_.push(std::move(edge));
-  }
-  bool any() const noexcept { return any_; }
-
-  /// Keeps the inputs that the rule needs; those in `overwritten` storage as a copy.
-  void save_inputs(const Tensor* overwritten = nullptr) {
-    std::uint8_t keep = 0;
-    const std::span<Edge> edges = edges_.all();
-    for (std::size_t k = 0; k < edges.size(); ++k) {
-      if (edges[k]) keep |= row_.keep[std::min<std::size_t>(k, 2)];
-    }
-    keep_ = keep;
-    for (std::size_t k = 0; k < call_.inputs.size(); ++k) {
-      const bool kept = (k < 3 && (keep >> k & 1U) != 0) || (k > 0 && (keep & kRest) != 0);
-      if (!kept) continue;
-      const Tensor& t = *call_.inputs[k];
+  /// With edges to the inputs that have a history and the values of the inputs that `wanted` names;
+  /// those in `overwritten` storage as a copy. `extra`: an edge more than inputs, for the old value
+  /// of an output that is added to.
+  Recorded(const OpCall& call, Wanted wanted, std::span<const Tensor* const> results,
+           const Tensor* overwritten = nullptr, const Edge* extra = nullptr)
+      : keep_(wanted.keep) {
+    if ((keep_ & kOutIfMode) != 0 && call.attrs.mode != 0) keep_ |= kOut;
+    const std::size_t count = call.inputs.size();
+    std::size_t saved = ((keep_ & kOut) != 0 ? 1 : 0) + ((keep_ & kSecond) != 0 ? 1 : 0);
+    for (std::size_t k = 0; k < count; ++k) saved += keeps_input(keep_, k) ? 1 : 0;
+    std::vector<std::int64_t> notes;
+    if (call.op == OpId::concat) [[unlikely]]
+      notes = lengths_of(call);
+    const Attrs* attrs = &call.attrs != &kNoAttrs ? &call.attrs : nullptr;
+    const NodeSpec spec{count + (extra != nullptr ? 1 : 0), results,
+                        OpNode::bytes(saved, attrs, notes.size())};
+    node_ = Node::make<OpNode>(spec, call.op);
+    ref_ = Ref<GraphNode>::adopt(node_);
+    node_->describe(attrs, notes);
+    const std::span<Edge> edges = node_->edges();
+    const bool differentiable = rule_row(call.op).rule != nullptr;
+    for (std::size_t k = 0; k < count; ++k) {
+      const Tensor& t = *call.inputs[k];
+      if (differentiable) edges[k] = edge_of(t);
+      if (!keeps_input(keep_, k)) continue;
       const bool lost = overwritten != nullptr && t.same_storage(*overwritten);
-      Tensor value = lost ? clone(t) : History::plain(t);
-      const std::uint32_t version = value.version();
-      saved_.push({std::move(value), version, static_cast<std::int16_t>(k)});
+      node_->save(lost ? clone(t) : History::plain(t), static_cast<std::int16_t>(k));
     }
+    if (extra != nullptr) edges[count] = *extra;
   }
 
+  /// Once the results are there: keeps those that the rule needs.
   Ref<GraphNode> finish(std::span<const Tensor* const> results) {
-    if ((keep_ & kOut) != 0 || ((keep_ & kOutIfMode) != 0 && call_.attrs.mode != 0)) {
-      saved_.push({History::plain(*results[0]), results[0]->version(), Saved::result(0)});
+    if ((keep_ & kOut) != 0) node_->save(History::plain(*results[0]), Saved::result(0));
+    if ((keep_ & kSecond) != 0 && results.size() > 1) {
+      node_->save(History::plain(*results[1]), Saved::result(1));
     }
-    if ((keep_ & kSecond) != 0) {
-      saved_.push({History::plain(*results[1]), results[1]->version(), Saved::result(1)});
-    }
-    const bool attrs = &call_.attrs != &kNoAttrs;
-    // How long each part was: some of them may not be in the graph.
-    ShortList<std::int64_t> notes(call_.op == OpId::concat ? call_.inputs.size() : 0);
-    if (call_.op == OpId::concat) {
-      for (const Tensor* t : call_.inputs) notes.push(t->shape()[call_.attrs.axis]);
-    }
-    const std::span<Saved> saved = saved_.all();
-    const NodeSpec spec{edges_.all().size(), results,
-                        OpNode::bytes(saved.size(), attrs, notes.all().size())};
-    auto* node = Node::make<OpNode>(spec, call_.op, saved.size(), notes.all().size());
-    Ref<GraphNode> ref = Ref<GraphNode>::adopt(node);
-    node->fill(saved, attrs ? &call_.attrs : nullptr, notes.all());
-    std::size_t k = 0;
-    for (Edge& edge : edges_.all()) node->edges()[k++] = std::move(edge);
-    return ref;
+    return std::move(ref_);
   }
 
  private:
-  const OpCall& call_;
-  const RuleRow& row_;
-  ShortList<Edge> edges_;
-  ShortList<Saved> saved_;
-  std::uint8_t keep_ = 0;
-  bool any_ = false;
+  std::uint8_t keep_;
+  OpNode* node_;
+  Ref<GraphNode> ref_;
 };
 
 /// Tells the watchers, also when the op throws.
@@ -199,13 +171,28 @@ class Watched {
 
 }  // namespace
 
-Edge edge_of(const Tensor& t) {
-  if (History::is_view(t) && History::stamp(t) != t.version() && !History::is_untracked_view(t)) {
-    refresh(t);
+void refresh(const Tensor& view) {
+  Ref<GraphNode> old;  // let go of after the lock: what hangs on it may wait for other locks
+  const std::lock_guard lock(refresh_mutex());
+  const std::uint32_t version = view.version();
+  if (History::stamp(view) == version) return;
+  old = History::node(view);
+  const Tensor base = History::base(view);
+  const Edge to = edge_of(base);
+  if (to) {
+    const Tensor* result = &view;
+    auto* node = Node::make<ViewOfBase>({1, {&result, 1}}, view.layout(), base.layout());
+    node->edges()[0] = to;
+    History::set_node(view, Ref<GraphNode>::adopt(node), 0);
+  } else if (History::node(view)) {
+    History::set_node(view, {}, 0);
   }
-  const Ref<GraphNode>& node = History::node(t);
-  if (!node || !is_wanted(static_cast<const Node&>(*node))) return {};
-  return {node, History::output(t)};
+  History::set_stamp(view, version);
+}
+
+Edge edge_of(const Tensor& t) {
+  if (!has_history(t)) return {};
+  return {History::node(t), History::output(t)};
 }
 
 Edge root_of(const Tensor& t, const char* who) {
@@ -263,10 +250,13 @@ void record_write(const OpCall& call, const Tensor& out, bool keeps_old, const E
     run();
     return;
   }
-  const Edge old = edge_of(out);
-  Record record(call, keeps_old);
-  if (keeps_old) record.add_edge(old);
-  if (!record.any() && !History::maybe_tracked(out)) {
+  const Edge old = keeps_old ? edge_of(out) : Edge();
+  Wanted wanted = wanted_of(call);
+  if (old) {
+    wanted.any = true;
+    wanted.keep |= kept_for(rule_row(call.op), call.inputs.size());
+  }
+  if (!wanted.any && !History::maybe_tracked(out)) {
     run();
     return;
   }
@@ -276,10 +266,10 @@ void record_write(const OpCall& call, const Tensor& out, bool keeps_old, const E
                             ", a view made under no_grad of a tensor with a history"));
   }
   const GradModeScope off(false);
-  record.save_inputs(&out);
-  run();
   const Tensor* result = &out;
-  Ref<GraphNode> node = record.finish({&result, 1});
+  Recorded recorded(call, wanted, {&result, 1}, &out, keeps_old ? &old : nullptr);
+  run();
+  Ref<GraphNode> node = recorded.finish({&result, 1});
   const GradModeScope on(true);
   rebind(out, {std::move(node), 0});
 }
@@ -290,34 +280,27 @@ void record_write(const OpCall& call, const Tensor& out, bool keeps_old, const E
 namespace baregrad::tape {
 
 using autograd::GradModeScope;
-using autograd::Record;
+using autograd::Recorded;
+using autograd::Wanted;
+using autograd::wanted_of;
 using autograd::Watched;
 
 Tensor run(const OpCall& call) {
   Watched watched(call);
-  const auto finished = [&](Tensor out) {
+  const bool recording = History::recording();
+  Tensor out;
+  {
+    // A view notes whether it was made while recording.
+    const GradModeScope mode(recording && op_info(call.op).family == Family::View);
+    out = execute(call);
     watched.done({&out, 1});
-    return out;
-  };
-  if (!History::recording()) return finished(execute(call));
-  Record record(call);
-  // A view notes whether it was made while recording.
-  const bool view = op_info(call.op).family == Family::View;
-  if (view) {
-    Tensor out = finished(execute(call));
-    if (record.any()) {
-      record.save_inputs();
-      const Tensor* result = &out;
-      History::set_node(out, record.finish({&result, 1}), 0);
-    }
-    return out;
   }
-  const GradModeScope off(false);
-  Tensor out = finished(execute(call));
-  if (record.any() && is_floating(out.dtype())) {
-    record.save_inputs();
+  if (!recording || !is_floating(out.dtype())) return out;
+  const Wanted wanted = wanted_of(call);
+  if (wanted.any) {
     const Tensor* result = &out;
-    History::set_node(out, record.finish({&result, 1}), 0);
+    Recorded recorded(call, wanted, {&result, 1});
+    History::set_node(out, recorded.finish({&result, 1}), 0);
   }
   return out;
 }
@@ -329,13 +312,13 @@ std::vector<Tensor> run_many(const OpCall& call) {
   std::vector<Tensor> outputs = execute_many(call);
   watched.done(outputs);
   if (!recording) return outputs;
-  Record record(call);
-  if (!record.any() || !is_floating(outputs[0].dtype())) return outputs;
-  record.save_inputs();
+  const Wanted wanted = wanted_of(call);
+  if (!wanted.any || !is_floating(outputs[0].dtype())) return outputs;
   std::vector<const Tensor*> results;
   results.reserve(outputs.size());
   for (const Tensor& t : outputs) results.push_back(&t);
-  const Ref<GraphNode> node = record.finish(results);
+  Recorded recorded(call, wanted, results);
+  const Ref<GraphNode> node = recorded.finish(results);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     if (is_floating(outputs[k].dtype())) {
       History::set_node(outputs[k], node, static_cast<std::uint16_t>(k));

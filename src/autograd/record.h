@@ -2,11 +2,22 @@
 #pragma once
 
 #include "autograd/node.h"
+#include "core/history.h"
 
 namespace baregrad::autograd {
 
-/// Where the gradient of `t` goes; null when none is wanted. Brings a view up to date whose base
-/// was written into.
+/// A view whose base was written into has another history then.
+void refresh(const Tensor& view);
+/// Whether a gradient of `t` is wanted. Brings a view up to date.
+inline bool has_history(const Tensor& t) {
+  if (History::is_view(t) && History::stamp(t) != t.version() && !History::is_untracked_view(t)) {
+    refresh(t);
+  }
+  const auto* node = static_cast<const Node*>(History::node(t).get());
+  if (node == nullptr) return false;
+  return !node->is_leaf() || static_cast<const Leaf*>(node)->wanted.load(std::memory_order_relaxed);
+}
+/// Where it goes then; null when none is wanted.
 Edge edge_of(const Tensor& t);
 /// The same, where a gradient must be: throws ValueError for an undefined tensor and GradError, in
 /// the name of `who`, for one without a history.

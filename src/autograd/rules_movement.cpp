@@ -8,7 +8,7 @@ namespace baregrad::autograd::rules {
 namespace {
 
 /// Slices in full for the first `axis` axes, then the positions kept with the node.
-std::vector<Index> indices_at(const Backward& b, int axis, int first, int last) {
+std::vector<Index> indices_at(Backward& b, int axis, int first, int last) {
   std::vector<Index> indices(static_cast<std::size_t>(axis), Slice{});
   for (int k = first; k < last; ++k) indices.emplace_back(b.input(k));
   return indices;

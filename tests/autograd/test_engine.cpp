@@ -263,6 +263,17 @@ TEST(Engine, ALeafWithoutItsTensor) {
   EXPECT_EQ(values(x.grad()), (std::vector<double>{3, 4}));
 }
 
+// All of them wait for their turn at once.
+TEST(Engine, AHundredThousandOpsWide) {
+  constexpr int kParts = 100000;
+  const Tensor x = leaf({1});
+  std::vector<Tensor> parts;
+  parts.reserve(kParts);
+  for (int i = 0; i < kParts; ++i) parts.push_back(x * 2.0);
+  sum(concat(parts, 0)).backward();
+  EXPECT_EQ(values(x.grad()), (std::vector<double>{2.0 * kParts}));
+}
+
 TEST(Engine, AMillionOpsDeep) {
   const std::int64_t before = autograd::live_nodes();
   const Tensor x = leaf({1});
