@@ -165,9 +165,16 @@ test-long: build compile-release compile-asan compile-tsan test-docs ## The exha
 	@BAREGRAD_TEST_LONG=1 $(step) "long test asan" $(no_aslr) $(run_ctest) --preset asan -L fuzz
 
 .PHONY: bench
-bench: build compare ## Run all benchmarks (BENCHES="elementwise ...", BENCH_ARGS="--json FILE")
+bench: build compare libtorch-peer ## Run all benchmarks (BENCHES="elementwise ...", BENCH_ARGS="--json FILE")
 	@scripts/setup.sh --bench
-	@$(BUILD)/baregrad bench $(BENCHES) $(BENCH_ARGS)
+	@BAREGRAD_LIBTORCH_PEER=$(libtorch_peer) $(BUILD)/baregrad bench $(BENCHES) $(BENCH_ARGS)
+
+# PyTorch's C++ library at the work of our rows, for `bench autograd overhead alloc`.
+.PHONY: libtorch-peer
+libtorch_peer := $(CURDIR)/$(BUILD)/libtorch_peer.so
+libtorch-peer: setup
+	@scripts/setup.sh --peers
+	@.venv-peers/bin/python -B bench/libtorch/build.py $(libtorch_peer)
 
 .PHONY: compare
 compare: build ## Compare with PyTorch and NumPy from Python (COMPARE_ARGS="--rows 9 15 --json FILE --plot FILE")

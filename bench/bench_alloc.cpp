@@ -8,6 +8,7 @@
 
 #include "baregrad/allocator.h"
 #include "bench/benches.h"
+#include "bench/peers_libtorch.h"
 
 namespace baregrad::bench {
 namespace {
@@ -30,7 +31,8 @@ std::string size_text(std::size_t bytes) {
   return std::to_string(bytes) + " B";
 }
 
-void measure_allocator(Session& session, Allocator& allocator, std::size_t bytes) {
+void measure_allocator(Session& session, Allocator& allocator, std::size_t bytes,
+                       peers::Libtorch libtorch) {
   Row row;
   row.name = std::string(allocator.name()) + (bytes >= kTouchedBytes ? ", touched" : "");
   row.dtype = "bytes";
@@ -58,18 +60,22 @@ void measure_allocator(Session& session, Allocator& allocator, std::size_t bytes
                   munmap(block, bytes);
                 }),
   };
+  peers::add_libtorch(row, libtorch, [libtorch, bytes](std::int64_t calls) {
+    libtorch->allocate(static_cast<std::int64_t>(bytes), bytes >= kTouchedBytes ? 1 : 0, calls);
+  });
   session.measure(row);
 }
 
 }  // namespace
 
 void bench_alloc(Session& session) {
+  const peers::Libtorch libtorch = peers::libtorch(session);
   for (const std::int64_t size : session.sizes({4096, std::int64_t{64} << 20})) {
     const auto bytes = static_cast<std::size_t>(size);
-    measure_allocator(session, pool_allocator(), bytes);
+    measure_allocator(session, pool_allocator(), bytes, libtorch);
     ArenaAllocator arena(2 * bytes + kPage);
-    measure_allocator(session, arena, bytes);
-    measure_allocator(session, system_allocator(), bytes);
+    measure_allocator(session, arena, bytes, libtorch);
+    measure_allocator(session, system_allocator(), bytes, libtorch);
   }
 }
 

@@ -6,9 +6,12 @@
 
 #include "baregrad/baregrad.h"
 #include "bench/benches.h"
+#include "bench/peers_libtorch.h"
 
 namespace baregrad::bench {
 namespace {
+
+using peers::Libtorch;
 
 Row tiny(const char* name, const char* shape) {
   Row row;
@@ -53,7 +56,7 @@ std::array<float, 2> ten_ops_by_hand(float a, float b) {
   return {gg + gd * b + gc, gh * g + gd * a + gc};
 }
 
-void measure_scalar_graph(Session& session) {
+void measure_scalar_graph(Session& session, Libtorch libtorch) {
   const Tensor a = Tensor::scalar(0.5F, DType::Float32).requires_grad_();
   const Tensor b = Tensor::scalar(0.8F, DType::Float32).requires_grad_();
   ten_ops(a, b).backward();
@@ -71,6 +74,15 @@ void measure_scalar_graph(Session& session) {
                       volatile float y = 0.8F;
                       keep(ten_ops_by_hand(x, y));
                     })};
+  if (libtorch != nullptr) {
+    std::array<float, 2> gradients{};
+    libtorch->ten_ops(0.5F, 0.8F, gradients.data(), 1);
+    check_same("ten ops of libtorch", Tensor::of({truth[0], truth[1]}), gradients.data(), 1e-5);
+  }
+  peers::add_libtorch(row, libtorch, [libtorch](std::int64_t calls) {
+    std::array<float, 2> ignored{};
+    libtorch->ten_ops(0.5F, 0.8F, ignored.data(), calls);
+  });
   session.measure(row);
   Row forward = tiny("ten numbers, nothing recorded", "[]");
   forward.candidates = {candidate(kOurs, [&] {
@@ -81,7 +93,7 @@ void measure_scalar_graph(Session& session) {
 }
 
 /// Time must grow with the number of nodes, and no faster.
-void measure_chain(Session& session, std::int64_t nodes) {
+void measure_chain(Session& session, std::int64_t nodes, Libtorch libtorch) {
   const Tensor x = Tensor::scalar(1.0F, DType::Float32).requires_grad_();
   Row row = tiny("chain of adds", "[]");
   row.shape = std::to_string(nodes) + " nodes";
@@ -92,6 +104,8 @@ void measure_chain(Session& session, std::int64_t nodes) {
     y.backward();
     x.zero_grad();
   })};
+  peers::add_libtorch(row, libtorch,
+                      [libtorch, nodes](std::int64_t calls) { libtorch->chain(nodes, calls); });
   session.measure(row);
 }
 
@@ -128,8 +142,8 @@ struct Layers {
 };
 
 /// Forward, mean square, backward, gradient descent.
-void measure_training(Session& session, const std::vector<std::int64_t>& sizes,
-                      std::int64_t batch) {
+void measure_training(Session& session, const std::vector<std::int64_t>& sizes, std::int64_t batch,
+                      Libtorch libtorch) {
   const Layers layers(sizes);
   Generator generator(2);
   const Tensor x = randn({batch, sizes.front()}, DType::Float32, &generator);
@@ -145,6 +159,9 @@ void measure_training(Session& session, const std::vector<std::int64_t>& sizes,
     mean(square(layers.forward(x) - y)).backward();
     layers.descend(1e-4);
   })};
+  peers::add_libtorch(row, libtorch, [&sizes, batch, libtorch](std::int64_t calls) {
+    libtorch->step(sizes.data(), static_cast<int>(sizes.size()), batch, calls);
+  });
   session.measure(row);
 }
 
@@ -177,14 +194,15 @@ void show_memory(Session& session) {
 }  // namespace
 
 void bench_autograd(Session& session) {
-  measure_scalar_graph(session);
+  const Libtorch libtorch = peers::libtorch(session);
+  measure_scalar_graph(session, libtorch);
   for (const std::int64_t nodes :
        session.sizes(session.options().quick ? std::vector<std::int64_t>{1000, 10000}
                                              : std::vector<std::int64_t>{1000, 100000, 1000000})) {
-    measure_chain(session, nodes);
+    measure_chain(session, nodes, libtorch);
   }
-  measure_training(session, {2, 16, 16, 1}, 32);
-  measure_training(session, {784, 512, 10}, 128);
+  measure_training(session, {2, 16, 16, 1}, 32, libtorch);
+  measure_training(session, {784, 512, 10}, 128, libtorch);
   show_memory(session);
 }
 

@@ -1,9 +1,12 @@
 // What one call costs when there is next to nothing to compute.
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "baregrad/ops.h"
 #include "bench/benches.h"
 #include "bench/peers.h"
+#include "bench/peers_libtorch.h"
 
 namespace baregrad::bench {
 namespace {
@@ -11,19 +14,22 @@ namespace {
 constexpr std::int64_t kCallsPerSample = 1000;
 
 void measure_calls(Session& session, const char* name, const Dims& shape,
-                   std::vector<Candidate> candidates) {
+                   std::vector<Candidate> candidates, peers::Libtorch libtorch = nullptr,
+                   std::function<void(std::int64_t)> with_libtorch = {}) {
   Row row;
   row.name = name;
   row.dtype = "float32";
   row.shape = to_string(shape);
   row.calls = kCallsPerSample;
   row.candidates = std::move(candidates);
+  peers::add_libtorch(row, libtorch, std::move(with_libtorch));
   session.measure(row);
 }
 
 }  // namespace
 
 void bench_overhead(Session& session) {
+  const peers::Libtorch libtorch = peers::libtorch(session);
   for (const std::int64_t n : session.sizes({4})) {
     const Tensor x = arange(n, DType::Float32);
     const Tensor y = ones({n});
@@ -41,7 +47,8 @@ void bench_overhead(Session& session) {
     };
     measure_calls(session, "add", {n},
                   {candidate(kOurs, [&] { keep(add(x, y)); }),
-                   floor([px, py](std::int64_t i) { return px[i] + py[i]; })});
+                   floor([px, py](std::int64_t i) { return px[i] + py[i]; })},
+                  libtorch, [libtorch, n](std::int64_t calls) { libtorch->add(n, calls); });
     measure_calls(session, "add scalar", {n},
                   {candidate(kOurs, [&] { keep(add(x, 2.5)); }),
                    floor([px](std::int64_t i) { return px[i] + 2.5f; })});

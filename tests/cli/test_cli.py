@@ -271,6 +271,86 @@ class BenchTest(CliTest):
         self.fails(1, "bench", "reduce", "--sizes", str(2**62))
 
 
+class LibtorchPeerTest(CliTest):
+    """A stand-in for libtorch: the right gradients, or wrong ones on request."""
+
+    PEER = r"""
+    #include <cstdint>
+    #include <cstdlib>
+    #include "bench/libtorch/peer.h"
+    namespace {
+    const char* version() { return "0.0.stand-in"; }
+    void set_threads(int) {}
+    void spend(int64_t calls) {
+      for (volatile int64_t i = 0; i < 50 * calls; i = i + 1) {
+      }
+    }
+    void add(int64_t, int64_t calls) { spend(calls); }
+    void allocate(int64_t, int, int64_t calls) { spend(calls); }
+    void ten_ops(float a, float b, float* grads, int64_t calls) {
+      spend(calls);
+      const auto slope = [](double x, double y, bool first) {
+        const auto value = [](double p, double q) {
+          const double e = (p + q) * (p * q), f = __builtin_tanh(e);
+          const double k = (__builtin_exp((f + p) * q) - (p + q)) * f;
+          return k > 0 ? k : 0;
+        };
+        const double h = 1e-5;
+        return (value(x + (first ? h : 0), y + (first ? 0 : h)) -
+                value(x - (first ? h : 0), y - (first ? 0 : h))) / (2 * h);
+      };
+      const float off = std::getenv("TEST_PEER_WRONG") != nullptr ? 0.1F : 0.0F;
+      grads[0] = static_cast<float>(slope(a, b, true)) + off;
+      grads[1] = static_cast<float>(slope(a, b, false));
+    }
+    void chain(int64_t, int64_t calls) { spend(calls); }
+    void step(const int64_t*, int, int64_t, int64_t calls) { spend(calls); }
+    const BaregradLibtorchPeer peer{version, set_threads, add, allocate, ten_ops, chain, step};
+    }
+    const BaregradLibtorchPeer* baregrad_libtorch_peer(void) { return &peer; }
+    """
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        peer = pathlib.Path(folder.name) / "libpeer.so"
+        source = peer.with_suffix(".cpp")
+        source.write_text(cls.PEER)
+        root = pathlib.Path(__file__).resolve().parents[2]
+        compiler = os.environ.get("CXX", "g++")
+        subprocess.run([compiler, "-O1", "-shared", "-fPIC", f"-I{root}", "-o", peer, source], check=True)
+        cls.env = {"BAREGRAD_LIBTORCH_PEER": str(peer)}
+
+    def test_it_takes_part(self):
+        text, results = self.bench("overhead", "alloc", "autograd", "--sizes", "100", env=self.env)
+        self.assertIn("libtorch 0.0.stand-in", text)
+        rows = {(r["bench"], r["row"]) for r in results if r["implementation"] == "libtorch"}
+        self.assertLessEqual({("overhead", "add"), ("alloc", "pool"), ("autograd", "chain of adds"),
+                              ("autograd", "ten numbers, forward + backward"),
+                              ("autograd", "training step, SGD")}, rows)
+        for r in results:
+            if r["implementation"] == "libtorch":
+                self.assertGreater(r["ratio"], 0)
+
+    def test_wrong_gradients_are_not_timed(self):
+        env = {**self.env, "TEST_PEER_WRONG": "1"}
+        said = self.fails(1, "bench", "autograd", "--quick", "--sizes", "10", env=env)
+        self.assertIn("ten ops of libtorch", said)
+
+    def test_absent(self):
+        text, results = self.bench("overhead", "--sizes", "4", env={"BAREGRAD_LIBTORCH_PEER": ""})
+        self.assertIn("libtorch is no peer here", text)
+        self.assertNotIn("libtorch", {r["implementation"] for r in results})
+
+    def test_a_file_that_is_no_peer(self):
+        for file, why in (("/nowhere/peer.so", "cannot open shared object"), ("libm.so.6", "is no libtorch peer")):
+            with self.subTest(file):
+                said = self.fails(1, "bench", "overhead", "--quick", env={"BAREGRAD_LIBTORCH_PEER": file})
+                self.assertIn("BAREGRAD_LIBTORCH_PEER", said)
+                self.assertIn(why, said)
+
+
 class MatmulTest(CliTest):
     """The peer here is a library made for the test, so that none needs to be installed."""
 
