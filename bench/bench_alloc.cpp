@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include "baregrad/allocator.h"
@@ -70,6 +71,9 @@ void measure_allocator(Session& session, Allocator& allocator, std::size_t bytes
 
 void bench_alloc(Session& session) {
   const peers::Libtorch libtorch = peers::libtorch(session);
+  // What earlier benchmarks left at the end of malloc's heap would be handed out again, page by
+  // page already there, which no fresh process sees.
+  malloc_trim(0);
   for (const std::int64_t size : session.sizes({4096, std::int64_t{64} << 20})) {
     const auto bytes = static_cast<std::size_t>(size);
     measure_allocator(session, pool_allocator(), bytes, libtorch);

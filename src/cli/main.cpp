@@ -211,7 +211,8 @@ int run(int argc, char** argv) {
       "Environment: BAREGRAD_NUM_THREADS, BAREGRAD_ISA=scalar|sse4|avx2|avx512,\n"
       "BAREGRAD_ALLOC=system|pool|arena[:MiB], BAREGRAD_DATA=DIR, BAREGRAD_MKL=FILE (libmkl_rt, a "
       "peer of bench matmul),\n"
-      "BAREGRAD_LIBTORCH_PEER=FILE (a peer of bench autograd, overhead and alloc; make bench builds "
+      "BAREGRAD_LIBTORCH_PEER=FILE (a peer of bench autograd, overhead and alloc; make bench "
+      "builds "
       "it).\n"
       "Exit status: 0, 1 for a failure, 2 for wrong arguments.");
 
