@@ -1,5 +1,7 @@
 // conv2d and its gradient towards the images: both are correlations of an image with filters.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "kernels/conv_geometry.h"
 #include "kernels/gemm/gemm.h"
@@ -464,13 +466,14 @@ void conv2d_input(const IrregularCall& call) {
     return multiply_pixels<T>(s, channels, filters, w, 1, channels, filters * channels,
                               static_cast<const T*>(g.data), nullptr, static_cast<T*>(out.data));
   }
+  auto* to = static_cast<T*>(out.data);
+  if (suits_spreading(s)) return spread_filters<T>(s, static_cast<const T*>(g.data), w, to);
   const std::int64_t most = filters * s.kernel_height * s.kernel_width;
   const std::int64_t columns = round_up(channels, conv_kernels<T>().lanes);
   Scratch<64> packed(
       static_cast<std::size_t>(std::max(s.channels * (most + 16), s.groups * most * columns)) *
       sizeof(T));
   T* a = reinterpret_cast<T*>(packed.data());
-  auto* to = static_cast<T*>(out.data);
   const std::int64_t row_phases = std::min(s.stride[0], s.height);
   const std::int64_t col_phases = std::min(s.stride[1], s.width);
   if (s.stride[0] > 1 || s.stride[1] > 1) {
@@ -480,12 +483,15 @@ void conv2d_input(const IrregularCall& call) {
       std::fill(to + begin, to + end, T(0));
     });
   }
+  std::vector<Phase> cols;
+  for (std::int64_t q = 0; q < col_phases; ++q) {
+    Phase col(s, 1, q);
+    if (!col.kernel.empty()) cols.push_back(std::move(col));
+  }
   for (std::int64_t r = 0; r < row_phases; ++r) {
     const Phase row(s, 0, r);
     if (row.kernel.empty()) continue;
-    for (std::int64_t q = 0; q < col_phases; ++q) {
-      const Phase col(s, 1, q);
-      if (col.kernel.empty()) continue;
+    for (const Phase& col : cols) {
       const auto depth = filters * static_cast<std::int64_t>(row.kernel.size() * col.kernel.size());
       Correlation<T> c;
       c.turned = suits_turned<T>(channels, col.count, s.images * row.count * col.count, 150);

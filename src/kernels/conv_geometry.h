@@ -80,4 +80,12 @@ struct ConvGeometry {
   }
 };
 
+/// Whether conv2d_input, done as correlations, would mostly multiply zeros.
+bool suits_spreading(const ConvGeometry& s);
+
+/// conv2d_input without them: the work of `out` is the products of pixels of `g` and taps of
+/// `weight`, wherever they fall.
+template <class T>
+void spread_filters(const ConvGeometry& s, const T* g, const T* weight, T* out);
+
 }  // namespace baregrad::kernels

@@ -10,9 +10,6 @@ namespace baregrad::kernels {
 namespace {
 
 std::int64_t floor_mod(std::int64_t x, std::int64_t m) { return ((x % m) + m) % m; }
-std::int64_t ceil_div(std::int64_t x, std::int64_t d) {
-  return x > 0 ? (x + d - 1) / d : -(-x / d);
-}
 
 /// Places of one plane that lie inside of the source, along one axis.
 struct Inside {

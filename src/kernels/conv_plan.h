@@ -9,6 +9,11 @@
 
 namespace baregrad::kernels {
 
+/// x / d, rounded up; d > 0.
+inline std::int64_t ceil_div(std::int64_t x, std::int64_t d) {
+  return x > 0 ? (x + d - 1) / d : -(-x / d);
+}
+
 /// One axis: result i reads the source at i * step + taps[t].
 struct ConvTaps {
   std::int64_t step = 1;

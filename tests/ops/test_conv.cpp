@@ -1,4 +1,5 @@
 // Convolutions and pooling against loops written out in double, and against PyTorch's numbers.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -128,6 +129,16 @@ std::vector<Case> cases() {
       // Several blocks of rows, several runs of images.
       {1, 12, 70, 66, 7, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
       {9, 4, 20, 21, 18, {3, 3}, {2, 1}, {1, 1}, {1, 1}, 1},
+      // Filters far larger than the result: of all sizes of products and bands of rows, cut by the
+      // border, larger along one axis only, all strides and groups.
+      {2, 3, 24, 30, 4, {22, 27}, {1, 1}, {0, 0}, {1, 1}, 1},
+      {3, 4, 31, 40, 6, {15, 13}, {3, 2}, {4, 5}, {2, 3}, 2},
+      {1, 2, 10, 9, 3, {20, 19}, {1, 1}, {6, 6}, {1, 1}, 1},
+      {1, 1, 60, 45, 2, {58, 1}, {1, 1}, {0, 0}, {1, 1}, 1},
+      {1, 1, 45, 60, 2, {1, 57}, {1, 2}, {0, 0}, {1, 1}, 1},
+      {1, 1, 90, 7, 3, {89, 6}, {1, 1}, {0, 0}, {1, 1}, 1},
+      {70, 6, 4, 5, 9, {4, 5}, {1, 1}, {0, 0}, {1, 1}, 3},
+      {2, 2, 40, 42, 3, {35, 38}, {1, 1}, {0, 0}, {1, 1}, 1},
       // Nothing.
       {0, 3, 5, 5, 4, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
       {2, 0, 5, 5, 4, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
@@ -339,6 +350,8 @@ TEST_F(Convolution, HasTheSameBitsAtEveryThreadCount) {
       {5, 8, 17, 18, 12, {3, 3}, {2, 2}, {1, 1}, {1, 1}, 2},
       {2, 40, 9, 9, 50, {1, 1}, {1, 1}, {0, 0}, {1, 1}, 1},
       {33, 3, 12, 12, 16, {5, 5}, {1, 1}, {2, 2}, {1, 1}, 1},
+      {1, 2, 90, 30, 3, {86, 28}, {1, 1}, {0, 0}, {1, 1}, 1},
+      {66, 40, 4, 4, 20, {4, 4}, {1, 1}, {0, 0}, {1, 1}, 1},
   };
   for (const Case& c : list) {
     const Tensor x = real(rng, c.image_shape(), float32);
@@ -415,6 +428,24 @@ TEST_F(Convolution, TransposedAsInPyTorch) {
                                  {{2, 2}, {1, 1}, {1, 1}, 2}),
                 {1, 2, 4, 4}, {-13, -3, 5,   -3, 1,  -2,  5, 6, 8, -3, 4,   8,  2,   0, 6, 8,
                                6,   8,  -12, -6, -8, -13, 6, 5, 7, 10, -11, -4, -10, 8, 4, 4});
+}
+
+/// Of ones, the number of products that meet; done as a correlation this would take minutes.
+TEST_F(Convolution, TransposedByAFilterFarLargerThanTheImage) {
+  constexpr std::int64_t kImage = 3;
+  constexpr std::int64_t kFilter = 700;
+  constexpr std::int64_t kSize = kImage + kFilter - 1;
+  const Tensor y = conv_transpose2d(ones({1, 2, kImage, kImage}, float32),
+                                    ones({2, 1, kFilter, kFilter}, float32), Tensor());
+  ASSERT_EQ(y.shape(), (Dims{1, 1, kSize, kSize}));
+  const auto meeting = [](std::int64_t at) {
+    return static_cast<double>(std::min({at + 1, kImage, kSize - at}));
+  };
+  Values want;
+  for (std::int64_t i = 0; i < kSize; ++i) {
+    for (std::int64_t j = 0; j < kSize; ++j) want.push_back(2 * meeting(i) * meeting(j));
+  }
+  expect_values(y, y.shape(), want, 0);
 }
 
 // ---- Pooling
