@@ -99,8 +99,8 @@ struct ConvKernels;  // conv.h
 struct NormKernels;  // norm.h
 struct StepKernels;  // step.h
 
-/// What computes an op on this machine. Compute types are the dtypes less float16 and bfloat16.
-/// A null entry means the op is not defined for that type.
+/// What computes an op on this machine. Compute types are all but float16 and bfloat16, in which
+/// only nextafter computes. A null entry means the op is not defined for that type.
 struct KernelTable {
   ElementwiseFn elementwise[kNumOps][kNumDTypes] = {};
   ReduceKernel reduce[kNumOps][kNumDTypes] = {};

@@ -22,6 +22,12 @@ void elementwise(const ElementwiseCall& call);
 /// out = in, converted; any layouts, same shape.
 void copy(const View& in, const View& out);
 
+/// What `op` computes in where its operands are of `dtype`: f16 and bf16 in f32, but nextafter,
+/// whose steps are those of the dtype itself.
+constexpr DType elementwise_compute_dtype(OpId op, DType dtype) noexcept {
+  return op == OpId::nextafter ? dtype : compute_dtype(dtype);
+}
+
 /// What the kernel of `op` reads as its input k, and writes, when it computes in `compute`.
 DType kernel_input_dtype(OpId op, int k, DType compute) noexcept;
 DType kernel_output_dtype(OpId op, DType compute) noexcept;

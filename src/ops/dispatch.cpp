@@ -84,7 +84,7 @@ void walk_elementwise(const OpCall& call, DType compute, const Tensor& out) {
   }
   const watch::KernelScope scope(call.op);
   kernels::elementwise({call.op,
-                        kernels::compute_dtype(compute),
+                        kernels::elementwise_compute_dtype(call.op, compute),
                         {in.data(), count},
                         view_of(out),
                         call.attrs.params});
@@ -94,7 +94,7 @@ void walk_elementwise(const OpCall& call, DType compute, const Tensor& out) {
 /// or of one element: one kernel call.
 bool run_small(const OpCall& call, DType compute, const Tensor& out) {
   const std::int64_t n = out.numel();
-  if (n > kSmall || compute != kernels::compute_dtype(compute)) return false;
+  if (n > kSmall || compute != kernels::elementwise_compute_dtype(call.op, compute)) return false;
   if (out.dtype() != kernels::kernel_output_dtype(call.op, compute)) return false;
   std::array<const void*, kernels::kMaxInputs> in{};
   alignas(64) char filled[kernels::kMaxInputs][kSmallRepeat * 8];

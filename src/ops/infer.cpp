@@ -29,10 +29,6 @@ DType apply_rule(const OpCall& call, DType common) {
       if (is_bool(common)) refuse_dtype(call, "numbers (cast bool with astype)");
       return common;
     case Rule::Floating:
-      // Computed in float32, a step of half precision would round back to where it began.
-      if (call.op == OpId::nextafter && is_floating(common) && itemsize(common) == 2) {
-        refuse_dtype(call, "float32 or float64");
-      }
       return is_floating(common) ? common : kDefaultFloat;
     case Rule::Integer:
       if (is_floating(common)) refuse_dtype(call, "integers or bool");

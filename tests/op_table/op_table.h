@@ -24,6 +24,9 @@ struct Truth {
   std::function<long double(const long double*)> f80;
   /// Exact integers; the result is wrapped to `bits`. Null: not defined for integers.
   std::function<Int128(const Int128*, int bits, bool is_signed)> integer;
+  /// float16 and bfloat16, of so many bits of mantissa and normal from 2^least on, where they are
+  /// not float32 rounded. Null: they are.
+  std::function<double(const double*, int mantissa, int least)> half;
 };
 
 struct OpRow {

@@ -1,4 +1,5 @@
 // Rows of the binary and ternary ops and comparisons.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -125,6 +126,24 @@ bool any_nan(T x, T y) {
   return std::isnan(static_cast<long double>(x)) || std::isnan(static_cast<long double>(y));
 }
 
+/// nextafter by the spacing of values: from 2^e on they lie 2^(e - mantissa) apart, below 2^least
+/// as they do from there on.
+double half_step(double x, double y, int mantissa, int least) {
+  if (any_nan(x, y)) return NAN;
+  if (x == y) return y;
+  const double largest = std::ldexp(2 - std::ldexp(1, -mantissa), least == -14 ? 15 : 127);
+  if (std::isinf(x)) return std::copysign(largest, x);
+  if (x == 0) return std::copysign(std::ldexp(1, least - mantissa), y);
+  const double size = std::fabs(x);
+  const bool outwards = (y > x) == (x > 0);
+  int exponent = std::ilogb(size);
+  // Inwards from a power of two begins the finer spacing.
+  if (!outwards && std::ldexp(1, exponent) == size) --exponent;
+  const double step = std::ldexp(1, std::max(exponent, least) - mantissa);
+  const double next = outwards ? size + step : size - step;
+  return std::copysign(next > largest ? INFINITY : next, x);
+}
+
 }  // namespace
 
 std::vector<OpRow> binary_rows() {
@@ -200,8 +219,9 @@ std::vector<OpRow> binary_rows() {
   {
     OpRow row = close(
         ROW(nextafter), [](auto x, auto y) { return std::nextafter(x, y); }, 0);
-    row.dtypes = {bool_,  int8,   int16,  int32,   int64,  uint8,
-                  uint16, uint32, uint64, float32, float64};
+    row.truth.half = [](const double* x, int mantissa, int least) {
+      return half_step(x[0], x[1], mantissa, least);
+    };
     row.exact = true;
     r.push_back(row);
   }

@@ -216,6 +216,24 @@ def test_float_division(both):
         check_same(bg.nextafter(x, y), np.asarray(np.nextafter(a, b)))
 
 
+# NumPy keeps the first of two equal zeros; the C standard, and so the other dtypes, the second.
+@pytest.mark.parametrize("target", [0.0, -0.0, 1.0, -1.0, 0.1, 65504.0, -6e-8, math.inf, -math.inf, math.nan])
+def test_nextafter_of_every_float16(target):
+    a = np.arange(65536, dtype=np.uint16).view(np.float16)
+    b = np.float16(target)
+    with np.errstate(all="ignore"):
+        wanted = np.where(a == b, b, np.nextafter(a, b))
+    for y in (target, bg.asarray(b), bg.full(65536, target, dtype=bg.float16)):
+        found = np.asarray(bg.nextafter(bg.asarray(a), y))
+        assert found.dtype == np.float16
+        nan = np.isnan(wanted)
+        assert np.array_equal(np.isnan(found), nan)
+        assert np.array_equal(found.view(np.uint16)[~nan], wanted.view(np.uint16)[~nan])
+    x = bg.asarray(a.copy())
+    x.nextafter_(target)
+    assert np.array_equal(np.asarray(x), wanted, equal_nan=True)
+
+
 @given(two_tensors(INTEGERS, low=0, high=7))
 def test_shifts_and_integer_powers(both):
     a, x, b, y = both

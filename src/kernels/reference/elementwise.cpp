@@ -89,6 +89,40 @@ void compare(const void* const* in, void* out, std::int64_t n, const double*, st
   }
 }
 
+/// The 16-bit float after x towards y, by their bits; kInfinity are those of infinity. On the line
+/// of all values neighbours are one apart, and both zeros are 0.
+template <std::int32_t kInfinity>
+std::uint16_t next_half(std::uint16_t x, std::uint16_t y) {
+  constexpr std::int32_t kSign = 0x8000;
+  constexpr std::int32_t kQuiet = (kInfinity & -kInfinity) / 2;  // the mantissa's highest bit
+  const std::int32_t x_size = x & ~kSign;
+  const std::int32_t y_size = y & ~kSign;
+  if (x_size > kInfinity) return static_cast<std::uint16_t>(x | kQuiet);  // NaN
+  if (y_size > kInfinity) return static_cast<std::uint16_t>(y | kQuiet);
+  const std::int32_t from = (x & kSign) != 0 ? -x_size : x_size;
+  const std::int32_t to = (y & kSign) != 0 ? -y_size : y_size;
+  if (from == to) return y;
+  const std::int32_t next = from < to ? from + 1 : from - 1;
+  // A step that ends at zero keeps the sign of where it began.
+  const bool negative = next < 0 || (next == 0 && from < 0);
+  return static_cast<std::uint16_t>(negative ? kSign - next : next);
+}
+
+/// Elements of float16 or bfloat16: of all ops only this one is about their own neighbours, which
+/// float32 would round away.
+template <std::int32_t kInfinity>
+void nextafter_half(const void* const* in, void* out, std::int64_t n, const double*,
+                    std::uint32_t repeated) {
+  const auto* x = static_cast<const std::uint16_t*>(in[0]);
+  const auto* y = static_cast<const std::uint16_t*>(in[1]);
+  auto* to = static_cast<std::uint16_t*>(out);
+  const std::int64_t x_step = (repeated & 1U) != 0 ? 0 : 1;
+  const std::int64_t y_step = (repeated & 2U) != 0 ? 0 : 1;
+  for (std::int64_t i = 0; i < n; ++i) {
+    to[i] = next_half<kInfinity>(x[i * x_step], y[i * y_step]);
+  }
+}
+
 /// Whether an op of this rule computes in T.
 template <Rule kRule, class T>
 constexpr bool computes_in() {
@@ -138,6 +172,9 @@ void register_elementwise(KernelTable& table) {
 #define BG_TERNARY(name, rule, doc) BG_FILL(name, rule, ternary)
 #include "ops/ops.def"
 #undef BG_FILL
+  ElementwiseFn* nextafter = table.elementwise[static_cast<int>(OpId::nextafter)];
+  nextafter[static_cast<int>(DType::Float16)] = &nextafter_half<0x7c00>;
+  nextafter[static_cast<int>(DType::BFloat16)] = &nextafter_half<0x7f80>;
 }
 
 }  // namespace baregrad::kernels::reference
