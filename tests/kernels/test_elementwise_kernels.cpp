@@ -54,8 +54,10 @@ const std::vector<Row>& rows() {
   return all;
 }
 
+bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
+
 bool allowed(Rule rule, DType dtype) {
-  if (dtype == DType::Float16 || dtype == DType::BFloat16) return false;
+  if (is_half(dtype)) return false;
   switch (rule) {
     case Rule::Any:
       return true;
@@ -226,6 +228,11 @@ TEST_P(ElementwiseKernels, StandWhereTheirRuleAllowsAndNowhereElse) {
     for (int d = 0; d < kNumDTypes; ++d) {
       const auto fn = table(GetParam()).elementwise[static_cast<int>(row.op)][d];
       const auto plain = table(Isa::Reference).elementwise[static_cast<int>(row.op)][d];
+      if (row.op == OpId::nextafter && is_half(static_cast<DType>(d))) {
+        // On their bits, one number at a time: the same everywhere.
+        ASSERT_TRUE(fn != nullptr && fn == plain) << row.name << ' ' << d;
+        continue;
+      }
       ASSERT_EQ(fn != nullptr, allowed(row.rule, static_cast<DType>(d))) << row.name << ' ' << d;
       ASSERT_EQ(plain != nullptr, fn != nullptr) << row.name << ' ' << d;
       ASSERT_TRUE(fn == nullptr || fn != plain) << row.name << ' ' << d;
