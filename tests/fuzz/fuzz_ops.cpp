@@ -1,15 +1,17 @@
 // Calls every public function with hostile arguments. A call returns sound tensors, or throws a
 // typed error that opens with the function's name and leaves everything as it was; nothing else.
 //
-//   fuzz_ops [--calls N] [--seed N] [--only INDEX]
+//   fuzz_ops [--calls N] [--seed N] [--only INDEX] [--tallies]
 //
 // N calls default to BAREGRAD_FUZZ_CALLS, else 5,000,000 when BAREGRAD_TEST_LONG is 1, else
 // 200,000; the seed to BAREGRAD_FUZZ_SEED, else 1. Call INDEX depends on the seed and INDEX alone.
+// Where the sources are not where the program was built, BAREGRAD_OPS_HEADER says where ops.h is.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <set>
@@ -36,15 +38,28 @@ extern "C" __attribute__((visibility("default"))) const char* __ubsan_default_op
 namespace baregrad::fuzz {
 namespace {
 
-// What calls may take from the allocator: enough for all that is sound.
-constexpr std::size_t kMemoryLimit = std::size_t{32} << 20;
 // CPU seconds after which a call hangs; the slowest sound one takes a fraction of one.
 constexpr int kHangSeconds = 20;
 
 struct Tally {
   std::uint64_t returned = 0;
   std::uint64_t refused = 0;
+  double slowest = 0;  ///< CPU seconds
 };
+
+struct Slowest {
+  double seconds = 0;
+  std::uint64_t index = 0;
+  std::string text;  ///< the function, and what was drawn for it
+};
+
+/// Of all threads: what others do on the machine does not show. While the timer for hangs runs, the
+/// clock goes by ticks of some milliseconds.
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 /// What the process is doing, for handlers that run when it dies.
 struct Current {
@@ -128,8 +143,13 @@ class Fuzzer {
     Source source(seed_ * 0x9e3779b97f4a7c15ULL ^ (index + 1) * 0xd1342543de82ef95ULL, verbose_);
     kernels::set_active_isa(isas_[static_cast<std::size_t>(source.below(std::ssize(isas_)))]);
     const AllocatorScope scope(pool_);
-    return judge(row, source, tallies_[at]);
+    const double start = cpu_seconds();
+    std::string problem = judge(row, source, tallies_[at]);
+    note_time(cpu_seconds() - start, index, source, tallies_[at]);
+    return problem;
   }
+
+  const Slowest& slowest() const { return slowest_; }
 
   /// Rows that never returned, or were never refused.
   std::string one_sided() const {
@@ -154,15 +174,22 @@ class Fuzzer {
 
   void print_tallies() const {
     for (std::size_t r = 0; r < rows_.size(); ++r) {
-      std::printf("%-28s %8llu returned %8llu refused\n", rows_[r].name.c_str(),
+      std::printf("%-28s %8llu returned %8llu refused, slowest %.1f ms\n", rows_[r].name.c_str(),
                   static_cast<unsigned long long>(tallies_[r].returned),
-                  static_cast<unsigned long long>(tallies_[r].refused));
+                  static_cast<unsigned long long>(tallies_[r].refused), tallies_[r].slowest * 1e3);
     }
   }
 
   std::size_t schedule_size() const { return schedule_.size(); }
 
  private:
+  void note_time(double seconds, std::uint64_t index, const Source& source, Tally& tally) {
+    tally.slowest = std::max(tally.slowest, seconds);
+    if (seconds < slowest_.seconds) return;
+    slowest_ = {seconds, index, g_current.name};
+    for (const Watched& block : source.watched()) slowest_.text += " " + describe(block.tensor);
+  }
+
   /// A message opens with the function's name; an in-place form may speak as its op. Memory may run
   /// out in any step on the way.
   bool names_function(const Row& row, const Error& e) const {
@@ -207,6 +234,7 @@ class Fuzzer {
   std::vector<Row> rows_;
   std::vector<std::size_t> schedule_;
   std::vector<Tally> tallies_;
+  Slowest slowest_;
   std::set<std::string> names_;
   std::vector<kernels::Isa> isas_;
   PoolAllocator pool_{kMemoryLimit};
@@ -216,7 +244,9 @@ class Fuzzer {
 std::string missing_rows(const std::vector<Row>& rows) {
   std::map<std::string, int> count;
   for (const Row& row : rows) ++count[row.name.substr(0, row.name.find('('))];
-  std::ifstream header(BAREGRAD_OPS_HEADER);
+  const char* moved = std::getenv("BAREGRAD_OPS_HEADER");
+  const std::string path = moved == nullptr ? BAREGRAD_OPS_HEADER : moved;
+  std::ifstream header(path);
   std::string out;
   std::string line;
   int found = 0;
@@ -228,7 +258,7 @@ std::string missing_rows(const std::vector<Row>& rows) {
     ++found;
     if (--count[name] < 0) out += "\n  " + name;
   }
-  return found == 0 ? "\n  no declarations found in " BAREGRAD_OPS_HEADER : out;
+  return found == 0 ? "\n  no declarations found in " + path : out;
 }
 
 std::uint64_t setting(const char* variable, std::uint64_t fallback) {
@@ -271,7 +301,8 @@ bool parse(int argc, char** argv, Options& options) {
 int repeat_one(const Options& options) {
   Fuzzer fuzzer(options.seed, true);
   const std::string problem = fuzzer.call(*options.only);
-  std::fprintf(stderr, "%s\n", problem.empty() ? "sound" : problem.c_str());
+  std::fprintf(stderr, "%s, %.1f ms\n", problem.empty() ? "sound" : problem.c_str(),
+               fuzzer.slowest().seconds * 1e3);
   return problem.empty() ? 0 : 1;
 }
 
@@ -279,6 +310,7 @@ int run_all(const Options& options) {
   // A fault in one function would drown the others.
   constexpr int kMostProblems = 40;
   Fuzzer fuzzer(options.seed, false);
+  const double start = cpu_seconds();
   int problems = 0;
   const std::string missing = missing_rows(fuzzer.rows());
   if (!missing.empty()) {
@@ -307,10 +339,15 @@ int run_all(const Options& options) {
   }
   if (options.tallies) fuzzer.print_tallies();
   const Tally total = fuzzer.total();
-  std::printf("%llu calls: %llu returned, %llu refused\n",
-              static_cast<unsigned long long>(total.returned + total.refused),
+  const std::uint64_t calls = total.returned + total.refused;
+  const Slowest& slowest = fuzzer.slowest();
+  std::printf("%llu calls: %llu returned, %llu refused; %.0f a second of CPU time\n",
+              static_cast<unsigned long long>(calls),
               static_cast<unsigned long long>(total.returned),
-              static_cast<unsigned long long>(total.refused));
+              static_cast<unsigned long long>(total.refused),
+              static_cast<double>(calls) / (cpu_seconds() - start));
+  std::printf("slowest: %.0f ms, call %llu: %s\n", slowest.seconds * 1e3,
+              static_cast<unsigned long long>(slowest.index), slowest.text.c_str());
   return problems == 0 ? 0 : 1;
 }
 

@@ -17,8 +17,6 @@ namespace {
 
 // A sound tensor has at most this many elements, so that a call takes microseconds.
 constexpr std::int64_t kFewElements = 3000;
-constexpr double kManyPositions = 1 << 22;
-constexpr std::int64_t kBoundedElements = std::int64_t{1} << 20;
 
 constexpr std::int64_t kAbsurd[] = {-1,
                                     -2,
@@ -39,16 +37,9 @@ bool overflows(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &product);
 }
 
-/// How many positions index tensors of these shapes name together, where they broadcast.
-double positions_named(const std::vector<Index>& indices) {
-  Dims joint;
-  for (const Index& index : indices) {
-    const auto* tensor = std::get_if<Tensor>(&index.value());
-    if (tensor == nullptr || !tensor->defined() || tensor->dtype() == DType::Bool) continue;
-    if (!broadcast_shapes(joint, tensor->shape(), joint)) return 0;
-  }
+double numel_of(const Dims& shape) {
   double count = 1;
-  for (const std::int64_t size : joint) count *= static_cast<double>(size);
+  for (const std::int64_t size : shape) count *= static_cast<double>(size);
   return count;
 }
 
@@ -333,17 +324,7 @@ Tensor Source::strided(const Dims& shape, DType dtype, Size size) {
   }
   // Repetition costs no memory, whatever the size.
   if (!full.empty() && chance(size == Size::Any ? 8 : 2)) {
-    const int axis = static_cast<int>(below(full.size()));
-    std::int64_t others = 1;
-    for (int i = 0; i < full.size(); ++i) {
-      if (i != axis) others *= std::max<std::int64_t>(full[i], 1);
-    }
-    std::int64_t many = one_of<std::int64_t>({1 << 16, std::int64_t{1} << 31, std::int64_t{1} << 40,
-                                              std::int64_t{1} << 61, std::int64_t{1} << 62, kMost});
-    if (size == Size::Bounded) many = kBoundedElements / others;
-    while (overflows(many, others * static_cast<std::int64_t>(itemsize(dtype)))) many >>= 1;
-    full[axis] = many;
-    strides[axis] = 0;
+    if (const auto axis = repeat_axis(full, dtype, size)) strides[*axis] = 0;
   }
   // How far the elements reach; asked only now, as the repetition may have filled an empty axis.
   const bool none = std::find(full.begin(), full.end(), 0) != full.end();
@@ -365,7 +346,50 @@ Tensor Source::strided(const Dims& shape, DType dtype, Size size) {
   Tensor out = Tensor::from_blob(first, full, strides, dtype, [block](void*) {});
   watched_.push_back({out, block.get() + shift,
                       std::vector<char>(block.get() + shift, block.get() + shift + count * width)});
+  out = affordable(std::move(out), size);
+  watched_.back().tensor = out;
   return out;
+}
+
+std::optional<int> Source::repeat_axis(Dims& shape, DType dtype, Size size) {
+  const int axis = static_cast<int>(below(shape.size()));
+  std::int64_t others = 1;
+  for (int i = 0; i < shape.size(); ++i) {
+    if (i != axis) others *= std::max<std::int64_t>(shape[i], 1);
+  }
+  std::int64_t many = one_of<std::int64_t>({1 << 16, std::int64_t{1} << 31, std::int64_t{1} << 40,
+                                            std::int64_t{1} << 61, std::int64_t{1} << 62, kMost});
+  // Of two such tensors the walk may be the product, whatever the op.
+  if (size == Size::Bounded && repeated_) return {};
+  repeated_ |= size == Size::Bounded;
+  while (overflows(many, others * static_cast<std::int64_t>(itemsize(dtype)))) many >>= 1;
+  // Too much to visit is either far too much to allocate, or not drawn.
+  if (size == Size::Bounded || many * others <= kMemoryLimit) {
+    many = std::clamp<std::int64_t>(visit_limit_ / others, 1, many);
+  }
+  shape[axis] = many;
+  return axis;
+}
+
+Tensor Source::affordable(Tensor t, Size size) {
+  if (size == Size::Any) return t;
+  const auto exceeds = [&](const Dims& other) {
+    Dims joint;
+    return broadcast_shapes(t.shape(), other, joint) &&
+           numel_of(joint) > static_cast<double>(visit_limit_);
+  };
+  while (std::any_of(visited_.begin(), visited_.end(), exceeds)) {
+    int longest = 0;
+    for (int i = 0; i < t.ndim(); ++i) {
+      if (t.shape()[i] > t.shape()[longest]) longest = i;
+    }
+    if (t.ndim() == 0 || t.shape()[longest] <= 1) break;
+    t = narrow(t, longest, 0, 1);
+  }
+  // Later ones may meet all of these together.
+  for (Dims& other : visited_) broadcast_shapes(t.shape(), other, other);
+  visited_.push_back(t.shape());
+  return t;
 }
 
 Tensor Source::note_tensor(Tensor t) const {
@@ -520,8 +544,6 @@ std::vector<Index> Source::index_list(const Tensor& x, Size many) {
       if (chance(15)) shape = Dims{1};
       if (chance(4)) shape = small_shape();
       out.emplace_back(indices(shape, size, many));
-      // Few positions each may be very many together.
-      if (many == Size::Bounded && positions_named(out) > kManyPositions) out.back() = Index(0);
     } else if (kind < 98 && size <= kFewElements) {
       Dims shape{chance(92) ? size : size + 1};
       if (axis + 1 < ndim && chance(30) && x.defined() && x.shape()[axis + 1] <= 64) {

@@ -19,8 +19,15 @@ namespace baregrad::fuzz {
 inline constexpr std::int64_t kLeast = INT64_MIN;
 inline constexpr std::int64_t kMost = INT64_MAX;
 
+/// The budget of a call, so that the slowest takes a fraction of a second under a sanitizer: what
+/// it visits, and what it may take from the allocator. Results of more elements than bytes are
+/// refused.
+inline constexpr std::int64_t kVisitLimit = std::int64_t{1} << 17;
+inline constexpr std::int64_t kMemoryLimit = std::int64_t{1} << 22;
+
 /// Any: may be expanded, without memory, up to 2^62 elements; for ops whose result is as large (and
-/// is refused) or that touch no element. Bounded: at most 2^20, for ops that must visit them all.
+/// is refused) or that touch no element. Bounded: at most kVisitLimit, alone or broadcast with what
+/// else the call was given so, for ops that must visit them all.
 enum class Size { Any, Bounded };
 
 /// A block that tensors were drawn on, and what it held before the call.
@@ -95,6 +102,9 @@ class Source {
   /// A shape of small sizes and few elements.
   Dims small_shape();
 
+  /// What is drawn from now on will be visited so many times: the budget is divided.
+  void visited_times(std::int64_t times) { visit_limit_ /= times > 0 ? times : 1; }
+
   Generator* generator() { return &generator_; }
   const std::vector<Watched>& watched() const { return watched_; }
   /// The tensor target() gave out, if any.
@@ -104,6 +114,10 @@ class Source {
 
  private:
   Tensor strided(const Dims& shape, DType dtype, Size size);
+  /// `t`, cut where broadcasting it with earlier ones would exceed the budget.
+  Tensor affordable(Tensor t, Size size);
+  /// `shape` with an axis repeated; which one.
+  std::optional<int> repeat_axis(Dims& shape, DType dtype, Size size);
   void fill(char* data, std::size_t count, DType dtype);
   Tensor note_tensor(Tensor t) const;
   Tensor view_of_same_block(const Tensor& x);
@@ -115,6 +129,9 @@ class Source {
   Generator generator_{7};
   std::deque<Tensor> kept_;  // operands borrow their tensors
   std::vector<Watched> watched_;
+  std::int64_t visit_limit_ = kVisitLimit;
+  std::vector<Dims> visited_;  // shapes of Bounded draws
+  bool repeated_ = false;      // one of them already repeats elements up to the limit
 };
 
 }  // namespace baregrad::fuzz
