@@ -229,7 +229,7 @@ bool suits_spreading(const ConvGeometry& s) {
   // As measured, in multiplications of a correlation: what a phase of the stride takes beside its
   // own, what adding a product takes, and how much dearer all of that is than a correlation's.
   constexpr double kPhase = 2000;
-  constexpr double kAdd = 2;
+  constexpr double kAdd = 4;
   constexpr double kSpread = 2.5;
   const std::int64_t size[] = {s.height, s.width};
   const auto channels = static_cast<double>(s.images * s.channels);
