@@ -33,6 +33,8 @@ namespace baregrad {
 namespace parallel {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int kMaxThreads = 1024;
 // A share is claimed in this many steps: enough to even out unequal cores, few enough that
 // claiming costs nothing beside the chunks.
@@ -42,6 +44,9 @@ constexpr std::uint32_t kTicketsPerShare = 8;
 // Waking a sleeper costs its waker 5 to 10 us on a virtual machine.
 constexpr std::chrono::microseconds kSpin{50};
 constexpr int kPausesPerClockRead = 64;
+// A woken thread that regions have been without for so long, pauses between them not counted, is
+// not on its way but stands in a queue. Moving it costs as much as waking two.
+constexpr std::chrono::microseconds kMissed{50};
 constexpr std::int64_t kNoError = std::numeric_limits<std::int64_t>::max();
 // Stands for a chunk before all others: what gives up a region wins over what chunks throw.
 constexpr std::int64_t kInterrupted = -1;
@@ -75,7 +80,6 @@ void set_float_control(unsigned) noexcept {}
 
 template <class Done>
 bool spin_until(Done done, std::chrono::nanoseconds limit) noexcept {
-  using Clock = std::chrono::steady_clock;
   Clock::time_point deadline{};
   for (;;) {
     for (int i = 0; i < kPausesPerClockRead; ++i) {
@@ -91,16 +95,22 @@ bool spin_until(Done done, std::chrono::nanoseconds limit) noexcept {
   }
 }
 
-// Moves this thread off the core it runs on, where its affinity mask leaves another. The mask is
-// narrowed for a moment only: placement stays the scheduler's.
-void leave_core(int core) noexcept {
+// Moves `thread` (0: this one) off `core`, where its affinity mask leaves another. The mask is
+// narrowed for a moment only, so placement stays the scheduler's; whoever sets another one in that
+// moment keeps it. One set between a look at the mask and the change of it is lost, since masks
+// cannot be compared and set in one step; so it is done to no thread that has a core of its own.
+void leave_core(pid_t thread, int core) noexcept {
   cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  if (sched_getaffinity(thread, sizeof allowed, &allowed) != 0) return;
+  if (!CPU_ISSET(core, &allowed)) return;
   cpu_set_t others = allowed;
   CPU_CLR(core, &others);
   if (CPU_COUNT(&others) == 0) return;
-  sched_setaffinity(0, sizeof others, &others);
-  sched_setaffinity(0, sizeof allowed, &allowed);
+  if (sched_setaffinity(thread, sizeof others, &others) != 0) return;
+  cpu_set_t now;
+  if (sched_getaffinity(thread, sizeof now, &now) == 0 && CPU_EQUAL(&now, &others)) {
+    sched_setaffinity(thread, sizeof allowed, &allowed);
+  }
 }
 
 // Where one thread sleeps. wake() is a load while nobody does. Sleeping on this word, and not on
@@ -108,38 +118,50 @@ void leave_core(int core) noexcept {
 // regions in quick succession wake a slow sleeper once.
 class Bed {
  public:
-  /// With a `nap`, on_nap() is called each time so much has passed.
+  /// Returns when woken, and at once if done(). With a `nap`, on_nap() is called each time so much
+  /// has passed.
   template <class Done, class OnNap>
-  void sleep_until(Done done, const timespec* nap, OnNap on_nap) noexcept {
-    while (!done()) {
-      asleep_.store(1, std::memory_order_seq_cst);
-      // Pairs with the waker, which makes done() true first and looks at asleep_ then.
-      if (done()) {
-        asleep_.store(0, std::memory_order_relaxed);
-        return;
-      }
-      while (asleep_.load(std::memory_order_acquire) == 1) {
-        if (syscall(SYS_futex, &asleep_, FUTEX_WAIT_PRIVATE, 1, nap, nullptr, 0) != 0 &&
+  void sleep_unless(Done done, const timespec* nap, OnNap on_nap) noexcept {
+    state_.store(kAsleep, std::memory_order_seq_cst);
+    // Pairs with the waker, which makes done() true first and looks at state_ then.
+    if (!done()) {
+      while (state_.load(std::memory_order_acquire) == kAsleep) {
+        if (syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, kAsleep, nap, nullptr, 0) != 0 &&
             errno == ETIMEDOUT) {
           on_nap();
         }
       }
     }
+    state_.store(kUp, std::memory_order_relaxed);
   }
   template <class Done>
-  void sleep_until(Done done) noexcept {
-    sleep_until(done, nullptr, [] {});
+  void sleep_unless(Done done) noexcept {
+    sleep_unless(done, nullptr, [] {});
   }
-  void wake() noexcept {
-    if (asleep_.load(std::memory_order_seq_cst) == 1 &&
-        asleep_.exchange(0, std::memory_order_acq_rel) == 1) {
-      syscall(SYS_futex, &asleep_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  /// Whether there was a sleeper to wake.
+  bool wake() noexcept {
+    std::uint32_t state = kAsleep;
+    if (state_.load(std::memory_order_seq_cst) != kAsleep ||
+        !state_.compare_exchange_strong(state, kCalled, std::memory_order_acq_rel)) {
+      return false;
     }
+    syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    return true;
   }
-  void reset() noexcept { asleep_.store(0, std::memory_order_relaxed); }
+  /// Woken, and neither has it run since nor has anybody taken its call.
+  bool called() const noexcept { return state_.load(std::memory_order_relaxed) == kCalled; }
+  bool take_call() noexcept {
+    std::uint32_t state = kCalled;
+    return state_.compare_exchange_strong(state, kHelped, std::memory_order_relaxed);
+  }
+  void reset() noexcept { state_.store(kUp, std::memory_order_relaxed); }
 
  private:
-  std::atomic<std::uint32_t> asleep_{0};
+  static constexpr std::uint32_t kUp = 0;
+  static constexpr std::uint32_t kAsleep = 1;
+  static constexpr std::uint32_t kCalled = 2;
+  static constexpr std::uint32_t kHelped = 3;
+  std::atomic<std::uint32_t> state_{kUp};
 };
 static_assert(sizeof(std::atomic<std::uint32_t>) == 4, "a futex is 32 bits");
 
@@ -180,6 +202,12 @@ struct alignas(128) Share {
   const Observer* observer = nullptr;
   const char* region = nullptr;
   std::uint64_t since = 0;
+  // The worker's system id; how long regions have been without it since it was woken, up to when
+  // its parent in the tree of wakers last looked; and whether it has itself such children.
+  pid_t thread = 0;
+  Clock::duration missed{};
+  Clock::time_point looked_at{};
+  bool has_called = false;
   // Lowest chunk that threw on this share's thread, and what it threw.
   std::int64_t error_chunk = kNoError;
   std::exception_ptr error;
@@ -205,6 +233,7 @@ class Pool {
   void poll() noexcept;
   void report(std::int64_t chunk, std::exception_ptr error, Share& self) noexcept;
   void wake_children(int self, int participants) noexcept;
+  void help_children(int self) noexcept;
   std::exception_ptr collect_error(int participants) noexcept;
 
   // Touched by callers only.
@@ -399,8 +428,9 @@ bool Pool::try_run(std::int64_t n, std::int64_t grain, std::int64_t chunks, int 
     work(0);
   }
   const auto all_done = [this] { return pending_.load(std::memory_order_seq_cst) == 0; };
-  if (!spin_until(all_done, std::chrono::nanoseconds(spin_ns))) {
-    caller_bed_.sleep_until(all_done, has_interrupt_check() ? &kNap : nullptr, [this] { poll(); });
+  spin_until(all_done, std::chrono::nanoseconds(spin_ns));
+  while (!all_done()) {
+    caller_bed_.sleep_unless(all_done, has_interrupt_check() ? &kNap : nullptr, [this] { poll(); });
   }
 
   std::exception_ptr error = collect_error(participants);
@@ -414,20 +444,22 @@ void* Pool::worker_main(void* share_address) {
   Share& share = *static_cast<Share*>(share_address);
   const int self = static_cast<int>(&share - pool.shares_);
   pthread_setname_np(pthread_self(), "baregrad");
+  share.thread = gettid();
   t_in_region = true;
   mark_worker_thread();
   const auto has_tickets = [&share] { return share.tickets.load(std::memory_order_seq_cst) != 0; };
   for (;;) {
     const std::chrono::nanoseconds spin(pool.spin_ns_.load(std::memory_order_relaxed));
+    // A worker that wakes too late for its region spins again: the next one may be near.
     if (!spin_until(has_tickets, spin)) {
-      share.bed.sleep_until(has_tickets);
+      share.bed.sleep_unless(has_tickets);
     }
     // Schedulers like to wake a thread on its waker's core. Two threads that take turns there look
     // like one to the load balancer, which may leave the next core idle for seconds. Workers beyond
     // the number of cores have to share one anyway.
     const int core = pool.caller_core_.load(std::memory_order_relaxed);
     if (self < cores() && core >= 0 && core == sched_getcpu()) {
-      leave_core(core);
+      leave_core(0, core);
     }
     pool.work(self);
   }
@@ -468,6 +500,9 @@ std::uint32_t Pool::take_share(Share& victim, Share& self) noexcept {
       if (self.observer != nullptr) self.since = self.observer->now();
     }
     run_ticket(victim, victim.ticket_count - left, self);
+    if (self.has_called) [[unlikely]] {
+      help_children(static_cast<int>(&self - shares_));
+    }
     ++taken;
     left = victim.tickets.load(std::memory_order_relaxed);
   }
@@ -514,8 +549,36 @@ void Pool::poll() noexcept {
 
 // Sleepers are woken along a binary tree, so that the caller pays for two of them at most.
 void Pool::wake_children(int self, int participants) noexcept {
+  bool has_called = false;
   for (int child = 2 * self + 1; child <= 2 * self + 2 && child < participants; ++child) {
-    shares_[child].bed.wake();
+    Share& share = shares_[child];
+    if (share.bed.wake()) share.missed = {};
+    if (share.bed.called()) [[unlikely]] {
+      share.looked_at = Clock::now();
+      has_called = true;
+    }
+  }
+  if (shares_[self].has_called != has_called) shares_[self].has_called = has_called;
+}
+
+// Kernels may wake a thread on its waker's core although others are idle, and let it wait there for
+// the rest of the waker's time slice. It cannot leave before it has run, so who woke it moves it.
+void Pool::help_children(int self) noexcept {
+  Share& own = shares_[self];
+  own.has_called = false;
+  // Workers beyond the number of cores have to share one anyway.
+  const int end = std::min({2 * self + 3, own.participants, cores()});
+  for (int child = 2 * self + 1; child < end; ++child) {
+    Share& share = shares_[child];
+    if (!share.bed.called()) continue;
+    const Clock::time_point now = Clock::now();
+    share.missed += now - share.looked_at;
+    share.looked_at = now;
+    if (share.missed < kMissed) {
+      own.has_called = true;
+    } else if (share.bed.take_call()) {
+      leave_core(share.thread, sched_getcpu());
+    }
   }
 }
 
