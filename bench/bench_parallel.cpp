@@ -1,7 +1,11 @@
-// Fork-join latency as rows: our pool and OpenMP.
+// Fork-join latency and short work after pauses as rows: our pool and OpenMP.
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
@@ -10,6 +14,8 @@
 
 namespace baregrad::bench {
 namespace {
+
+using namespace std::chrono_literals;
 
 std::vector<int> thread_counts(const Session& session) {
   std::vector<int> counts;
@@ -30,36 +36,55 @@ std::vector<int> thread_counts(const Session& session) {
   return counts;
 }
 
+void add_rows(Session& session, const std::string& name, const std::vector<ForkJoin>& measured) {
+  for (const ForkJoin& f : measured) {
+    Result ours;
+    ours.row = name;
+    ours.shape = fmt::format("[{} threads]", f.threads);
+    ours.threads = f.threads;
+    ours.repeats = f.samples;
+    Result openmp = ours;
+    ours.implementation = kOurs;
+    ours.median_ns = f.ours_ns_median;
+    ours.p10_ns = f.ours_p10;
+    ours.p90_ns = f.ours_p90;
+    openmp.implementation = "OpenMP";
+    openmp.median_ns = f.openmp_median;
+    openmp.p10_ns = f.openmp_p10;
+    openmp.p90_ns = f.openmp_p90;
+    session.add({ours, openmp});
+  }
+}
+
+struct Kind {
+  std::string name;
+  int rounds;
+  std::function<std::vector<ForkJoin>(const std::vector<int>&, int)> measure;
+};
+
+std::vector<Kind> kinds() {
+  std::vector<Kind> all = {{"empty region", 30, measure_fork_join},
+                           {"all threads show up", 30, measure_fork_join_all_present}};
+  for (const std::chrono::microseconds work : {5us, 50us}) {
+    for (const std::chrono::microseconds pause : {0us, 20us, 200us, 2000us}) {
+      const std::string name =
+          fmt::format("{} us of work after {} us", work.count(), pause.count());
+      all.push_back({name, 10, [work, pause](const std::vector<int>& threads, int rounds) {
+                       return measure_after_pause(threads, work, pause, rounds);
+                     }});
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 void bench_parallel(Session& session) {
-  struct Kind {
-    const char* name;
-    std::vector<ForkJoin> (*measure)(const std::vector<int>&, int);
-  };
-  constexpr int kRounds = 30;
-  const int rounds = session.options().quick ? 3 : kRounds;
-  for (const Kind& kind : {Kind{"empty region", measure_fork_join},
-                           Kind{"all threads show up", measure_fork_join_all_present}}) {
+  for (const Kind& kind : kinds()) {
     for (const int threads : thread_counts(session)) {
-      session.announce(std::string(kind.name) + ", " + std::to_string(threads) + " threads");
-      for (const ForkJoin& f : kind.measure({threads}, rounds)) {
-        Result ours;
-        ours.row = kind.name;
-        ours.shape = "[" + std::to_string(f.threads) + " threads]";
-        ours.threads = f.threads;
-        ours.repeats = f.samples;
-        Result openmp = ours;
-        ours.implementation = kOurs;
-        ours.median_ns = f.ours_ns_median;
-        ours.p10_ns = f.ours_p10;
-        ours.p90_ns = f.ours_p90;
-        openmp.implementation = "OpenMP";
-        openmp.median_ns = f.openmp_median;
-        openmp.p10_ns = f.openmp_p10;
-        openmp.p90_ns = f.openmp_p90;
-        session.add({ours, openmp});
-      }
+      session.announce(kind.name + ", " + std::to_string(threads) + " threads");
+      const int rounds = session.options().quick ? kind.rounds / 10 : kind.rounds;
+      add_rows(session, kind.name, kind.measure({threads}, rounds));
     }
   }
 }

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <thread>
 
 #include "baregrad/parallel.h"
+#include "bench/quantile.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::bench {
@@ -20,6 +19,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kSamplesPerRound = 40;
 constexpr int kRegionsPerSample = 20;  // the clock itself takes a tenth of a region
 constexpr int kWarmUpRegions = 200;
+constexpr int kChunksOfWork = 16;  // per thread
+constexpr std::chrono::microseconds kNoPause{0};
 // A region takes microseconds, unless others want the cores as well: then it is the scheduler that
 // is measured, and a turn must end all the same.
 constexpr std::chrono::milliseconds kWarmUp{20};
@@ -46,30 +47,61 @@ struct AllPresent {
   }
 };
 
+// A chain of multiplications, so that it takes the same time on every core and beside any other.
+struct Work {
+  std::int64_t steps;
+  void operator()() const noexcept {
+    std::uint64_t x = 1;
+    for (std::int64_t i = 0; i < steps; ++i) {
+      x *= 0x9e3779b97f4a7c15u;
+      asm volatile("" : "+r"(x));
+    }
+  }
+};
+
+/// As many steps as take about `time`, by the fastest of some tries.
+Work work_of(std::chrono::nanoseconds time) {
+  constexpr Work kTry{20'000};
+  auto fastest = Clock::duration::max();
+  for (int i = 0; i < 50; ++i) {
+    const Clock::time_point start = Clock::now();
+    kTry();
+    fastest = std::min(fastest, Clock::now() - start);
+  }
+  return {kTry.steps * time / fastest};
+}
+
+// The caller computes on, as a program does between two operators.
+void pause_for(std::chrono::microseconds pause) {
+  const Clock::time_point end = Clock::now() + pause;
+  while (Clock::now() < end) {
+  }
+}
+
+/// `pause` before every region; none: they follow each other.
 template <class Region>
-void sample(Region region, std::vector<double>& ns) {
+void sample(Region region, std::chrono::microseconds pause, std::vector<double>& ns) {
   std::this_thread::sleep_for(kSettle);
   const Clock::time_point begin = Clock::now();
   for (int i = 0; i < kWarmUpRegions && Clock::now() - begin < kWarmUp; ++i) region();
   for (int s = 0; s < kSamplesPerRound && (s == 0 || Clock::now() - begin < kTurn); ++s) {
+    pause_for(pause);
+    const int regions = pause.count() > 0 ? 1 : kRegionsPerSample;
     const Clock::time_point start = Clock::now();
-    for (int i = 0; i < kRegionsPerSample; ++i) region();
+    for (int i = 0; i < regions; ++i) region();
     const std::chrono::duration<double, std::nano> took = Clock::now() - start;
-    ns.push_back(took.count() / kRegionsPerSample);
+    ns.push_back(took.count() / regions);
   }
 }
 
-double quantile(const std::vector<double>& sorted, double q) {
-  return sorted[static_cast<std::size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
-}
-
 template <class OurRegion, class OpenMpRegion>
-ForkJoin interleave(int threads, int rounds, OurRegion ours, OpenMpRegion openmp) {
+ForkJoin interleave(int threads, std::chrono::microseconds pause, int rounds, OurRegion ours,
+                    OpenMpRegion openmp) {
   std::vector<double> ours_ns;
   std::vector<double> openmp_ns;
   for (int round = 0; round < rounds; ++round) {
-    sample(ours, ours_ns);
-    sample(openmp, openmp_ns);
+    sample(ours, pause, ours_ns);
+    sample(openmp, pause, openmp_ns);
   }
   std::sort(ours_ns.begin(), ours_ns.end());
   std::sort(openmp_ns.begin(), openmp_ns.end());
@@ -83,9 +115,10 @@ ForkJoin interleave(int threads, int rounds, OurRegion ours, OpenMpRegion openmp
           quantile(openmp_ns, 0.9)};
 }
 
+/// `chunks` per thread.
 template <class MakeBody>
-std::vector<ForkJoin> measure(const std::vector<int>& thread_counts, int rounds,
-                              MakeBody make_body) {
+std::vector<ForkJoin> measure(const std::vector<int>& thread_counts, int chunks,
+                              std::chrono::microseconds pause, int rounds, MakeBody make_body) {
   struct Restore {
     int threads = get_num_threads();
     ~Restore() { set_num_threads(threads); }
@@ -95,14 +128,14 @@ std::vector<ForkJoin> measure(const std::vector<int>& thread_counts, int rounds,
     set_num_threads(threads);
     const auto ours = [&] {
       const auto body = make_body(threads);
-      parallel::parallel_for(threads, 1, [&](std::int64_t, std::int64_t) { body(); });
+      parallel::parallel_for(threads * chunks, 1, [&](std::int64_t, std::int64_t) { body(); });
     };
     const auto openmp = [&] {
       const auto body = make_body(threads);
 #pragma omp parallel for schedule(static) num_threads(threads)
-      for (int i = 0; i < threads; ++i) body();
+      for (int i = 0; i < threads * chunks; ++i) body();
     };
-    results.push_back(interleave(threads, rounds, ours, openmp));
+    results.push_back(interleave(threads, pause, rounds, ours, openmp));
   }
   return results;
 }
@@ -110,16 +143,23 @@ std::vector<ForkJoin> measure(const std::vector<int>& thread_counts, int rounds,
 }  // namespace
 
 std::vector<ForkJoin> measure_fork_join(const std::vector<int>& thread_counts, int rounds) {
-  return measure(thread_counts, rounds, [](int) { return Empty{}; });
+  return measure(thread_counts, 1, kNoPause, rounds, [](int) { return Empty{}; });
 }
 
 std::vector<ForkJoin> measure_fork_join_all_present(const std::vector<int>& thread_counts,
                                                     int rounds) {
   std::atomic<int> arrived{0};
-  return measure(thread_counts, rounds, [&arrived](int threads) {
+  return measure(thread_counts, 1, kNoPause, rounds, [&arrived](int threads) {
     arrived.store(0, std::memory_order_relaxed);
     return AllPresent{arrived, threads};
   });
+}
+
+std::vector<ForkJoin> measure_after_pause(const std::vector<int>& thread_counts,
+                                          std::chrono::microseconds work,
+                                          std::chrono::microseconds pause, int rounds) {
+  const Work chunk = work_of(std::chrono::nanoseconds(work) / kChunksOfWork);
+  return measure(thread_counts, kChunksOfWork, pause, rounds, [chunk](int) { return chunk; });
 }
 
 }  // namespace baregrad::bench

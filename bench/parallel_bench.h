@@ -1,6 +1,7 @@
 // Fork-join latency of our pool beside OpenMP's, in one run.
 #pragma once
 
+#include <chrono>
 #include <vector>
 
 namespace baregrad::bench {
@@ -8,7 +9,7 @@ namespace baregrad::bench {
 /// Nanoseconds from entering a parallel region to leaving it.
 struct ForkJoin {
   int threads;
-  int samples;  ///< at least so many of each, of 20 regions
+  int samples;  ///< at least so many of each, of 20 regions (after a pause: of one)
   double ours_ns_median, ours_p10, ours_p90;
   double openmp_median, openmp_p10, openmp_p90;
 };
@@ -23,5 +24,11 @@ std::vector<ForkJoin> measure_fork_join(const std::vector<int>& thread_counts, i
 /// does when the chunks are long.
 std::vector<ForkJoin> measure_fork_join_all_present(const std::vector<int>& thread_counts,
                                                     int rounds = 30);
+
+/// Regions that give each thread `work` to do, each after a `pause` in which the caller computes by
+/// itself: longer than threads spin, it has them asleep.
+std::vector<ForkJoin> measure_after_pause(const std::vector<int>& thread_counts,
+                                          std::chrono::microseconds work,
+                                          std::chrono::microseconds pause, int rounds = 30);
 
 }  // namespace baregrad::bench

@@ -262,6 +262,7 @@ class BenchTest(CliTest):
         self.check_results(results, ["parallel"])
         self.assertEqual({r["threads"] for r in results}, {2, 3})
         self.assertEqual({r["implementation"] for r in results}, {"baregrad", "OpenMP"})
+        self.assertLessEqual({"empty region", "5 us of work after 200 us"}, {r["row"] for r in results})
         self.assertIn("thread counts", self.fails(1, "bench", "parallel", "--sizes", "5000"))
 
     def test_more_than_there_is_memory_for(self):
