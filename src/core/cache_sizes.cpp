@@ -1,28 +1,145 @@
-// Cache sizes as the C library finds them by asking the CPU, which containers cannot hide.
+// Cache sizes as the kernel lists them; where a container hides that, as the C library finds them
+// by asking the CPU. Allocates nothing, so that noexcept holds.
 #include "core/cache_sizes.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace baregrad {
-
 namespace {
 
-std::size_t size_or(int name, std::size_t usual) noexcept {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? static_cast<std::size_t>(bytes) : usual;
+constexpr std::size_t kMostCaches = 8;
+
+/// The first line of a small file, empty when there is none.
+class Line {
+ public:
+  Line(const char* folder, std::size_t index, const char* name) noexcept {
+    std::array<char, 512> path{};
+    const int length =
+        std::snprintf(path.data(), path.size(), "%s/index%zu/%s", folder, index, name);
+    if (length < 0 || static_cast<std::size_t>(length) >= path.size()) return;
+    const int file = ::open(path.data(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    const ssize_t got = ::read(file, text_.data(), text_.size());
+    ::close(file);
+    if (got <= 0) return;
+    const std::string_view all(text_.data(), static_cast<std::size_t>(got));
+    length_ = std::min(all.find('\n'), all.size());
+  }
+  std::string_view text() const noexcept { return {text_.data(), length_}; }
+
+ private:
+  std::array<char, 256> text_{};
+  std::size_t length_ = 0;
+};
+
+int number_or(std::string_view text, int otherwise) noexcept {
+  int value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// How many CPUs a list such as "0-3,8" names; 0 when it is none.
+int count_list(std::string_view list) noexcept {
+  int count = 0;
+  while (!list.empty()) {
+    const std::string_view item = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), item.size() + 1));
+    const int first = number_or(item, -1);
+    if (first < 0) return 0;
+    const std::size_t dash = item.find('-');
+    count +=
+        dash == std::string_view::npos ? 1 : number_or(item.substr(dash + 1), first) - first + 1;
+  }
+  return count;
+}
+
+/// "512K", "32M" or plain bytes.
+std::size_t parse_size(std::string_view text) noexcept {
+  std::size_t value = 0;
+  const char* end = text.data() + text.size();
+  const char* unit = std::from_chars(text.data(), end, value).ptr;
+  if (unit == end) return value;
+  return value << (*unit == 'K' ? 10 : *unit == 'M' ? 20 : *unit == 'G' ? 30 : 0);
+}
+
+CacheKind parse_kind(std::string_view text) noexcept {
+  if (text == "Data") return CacheKind::Data;
+  return text == "Instruction" ? CacheKind::Instruction : CacheKind::Unified;
+}
+
+std::size_t ask_c_library(std::span<Cache> found) noexcept {
+  std::size_t count = 0;
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+  const struct {
+    int level;
+    CacheKind kind;
+    int name;
+  } known[] = {{1, CacheKind::Data, _SC_LEVEL1_DCACHE_SIZE},
+               {1, CacheKind::Instruction, _SC_LEVEL1_ICACHE_SIZE},
+               {2, CacheKind::Unified, _SC_LEVEL2_CACHE_SIZE},
+               {3, CacheKind::Unified, _SC_LEVEL3_CACHE_SIZE}};
+  for (const auto& each : known) {
+    const long bytes = ::sysconf(each.name);
+    if (bytes > 0) found[count++] = {each.level, each.kind, static_cast<std::size_t>(bytes), 0};
+  }
+#endif
+  return count;
+}
+
+struct Caches {
+  std::array<Cache, kMostCaches> all{};
+  std::size_t count = 0;
+
+  Caches() noexcept {
+    count = detail::read_caches("/sys/devices/system/cpu/cpu0/cache", all);
+    if (count == 0) count = ask_c_library(all);
+  }
+};
+
+std::size_t size_or(int level, std::size_t usual) noexcept {
+  for (const Cache& cache : caches()) {
+    if (cache.level == level && cache.kind != CacheKind::Instruction) return cache.bytes;
+  }
+  return usual;
 }
 
 }  // namespace
 
+std::size_t detail::read_caches(const char* folder, std::span<Cache> found) noexcept {
+  std::size_t count = 0;
+  for (std::size_t index = 0; count < found.size(); ++index) {
+    const int level = number_or(Line(folder, index, "level").text(), 0);
+    if (level == 0) break;
+    const std::size_t bytes = parse_size(Line(folder, index, "size").text());
+    if (bytes == 0) continue;
+    found[count++] = {level, parse_kind(Line(folder, index, "type").text()), bytes,
+                      count_list(Line(folder, index, "shared_cpu_list").text())};
+  }
+  // By insertion: std::stable_sort would ask for memory.
+  for (std::size_t i = 1; i < count; ++i) {
+    for (std::size_t k = i; k > 0 && found[k].level < found[k - 1].level; --k) {
+      std::swap(found[k], found[k - 1]);
+    }
+  }
+  return count;
+}
+
+std::span<const Cache> caches() noexcept {
+  static const Caches known;
+  return std::span(known.all).first(known.count);
+}
+
 const CacheSizes& cache_sizes() noexcept {
-  constexpr std::size_t kKiB = 1024;
-#ifdef _SC_LEVEL1_DCACHE_SIZE
-  static const CacheSizes sizes{size_or(_SC_LEVEL1_DCACHE_SIZE, 32 * kKiB),
-                                size_or(_SC_LEVEL2_CACHE_SIZE, 512 * kKiB),
-                                size_or(_SC_LEVEL3_CACHE_SIZE, 16 * kKiB * kKiB)};
-#else
-  static const CacheSizes sizes{32 * kKiB, 512 * kKiB, 16 * kKiB * kKiB};
-#endif
+  static const CacheSizes sizes{size_or(1, kUsualCacheSizes.l1), size_or(2, kUsualCacheSizes.l2),
+                                size_or(3, kUsualCacheSizes.l3)};
   return sizes;
 }
 
