@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <new>
+#include <optional>
 #include <utility>
 
+#include "baregrad/allocator.h"
 #include "bench/harness.h"
 #include "kernels/ceilings.h"
 #include "kernels/table.h"
@@ -56,8 +55,20 @@ void on_each_thread(int threads, Body body) {
   });
 }
 
-struct FreeBytes {
-  void operator()(float* block) const noexcept { std::free(block); }
+/// Memory as tensors get it: what is large has huge pages, where the system gives them.
+class TensorMemory {
+ public:
+  explicit TensorMemory(std::size_t bytes)
+      : bytes_(bytes), data_(static_cast<float*>(system_allocator().allocate(bytes))) {}
+  ~TensorMemory() { system_allocator().deallocate(data_, bytes_); }
+  TensorMemory(const TensorMemory&) = delete;
+  TensorMemory& operator=(const TensorMemory&) = delete;
+
+  float* data() const noexcept { return data_; }
+
+ private:
+  std::size_t bytes_;
+  float* data_;
 };
 
 /// One block per thread, each first touched by a thread of the pool.
@@ -71,15 +82,14 @@ class Blocks {
     // The odd number of lines keeps the threads' blocks from meeting in the same cache sets.
     stride_ = n_ + 17 * 16;
     const auto all = static_cast<std::size_t>(stride_) * static_cast<std::size_t>(threads);
-    memory_.reset(static_cast<float*>(std::aligned_alloc(64, all * sizeof(float))));
-    if (memory_ == nullptr) throw std::bad_alloc();
+    memory_.emplace(all * sizeof(float));
     on_each_thread(threads, [&](std::int64_t thread) { std::fill_n(block(thread), n_, 1.0f); });
   }
-  float* block(std::int64_t thread) const { return memory_.get() + thread * stride_; }
+  float* block(std::int64_t thread) const { return memory_->data() + thread * stride_; }
   std::int64_t floats() const { return n_; }
 
  private:
-  std::unique_ptr<float, FreeBytes> memory_;
+  std::optional<TensorMemory> memory_;
   std::int64_t n_ = 0;
   std::int64_t stride_ = 0;
 };

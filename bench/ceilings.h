@@ -19,7 +19,8 @@ const char* stream_name(Stream stream);
 double fma_gflop_per_s(int bits, int threads, double seconds);
 
 /// The best of many short runs, in GB/s (10^9 bytes read and written, as asked for), over memory of
-/// `bytes` in all, divided among the threads, already touched.
+/// `bytes` in all, divided among the threads, already touched, on pages of the size that tensors of
+/// so many bytes have.
 double stream_gb_per_s(Stream stream, std::size_t bytes, int threads, double seconds);
 
 /// So much memory that no cache of this machine helps.

@@ -11,7 +11,8 @@ namespace {
 constexpr Experiment kExperiments[] = {
     {"ceilings", "What can this machine do at best?",
      "Loops that do nothing but multiply-adds, loops that do nothing but read, copy or add memory "
-     "of each cache's size, chains of loads that wait for each other, and empty parallel regions. "
+     "of each cache's size, on the pages that tensors of so many bytes have, chains of loads that "
+     "wait for each other, and empty parallel regions. "
      "The best of several rounds is the ceiling.",
      run_ceilings},
     {"ladder",
@@ -54,7 +55,8 @@ constexpr Experiment kExperiments[] = {
      run_scaling},
     {"roofline", "Which of the two roofs, arithmetic or memory, is each kernel under?",
      "Kernels of the engine and rungs of the ladder on one thread as points over measured roofs; "
-     "operations and bytes are counted by the profiler, those of the rungs from their size.",
+     "operations and bytes are counted by the profiler, those of the rungs from their size. What "
+     "moves numbers and computes none is compared with the roof of memory alone.",
      run_roofline},
     {"pages", "What does the first touch of memory cost?",
      "A block from each source is got, written by memset, written again and given back, all "

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include "baregrad/allocator.h"
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "baregrad/profile.h"
+#include "bench/ceilings.h"
 #include "lab/chase.h"
 #include "lab/counted_work.h"
 #include "lab/memory_levels.h"
@@ -47,6 +49,16 @@ TEST(MemoryLevels, HalfOfEachCacheOncePerThreadWhereItIsACores) {
   EXPECT_EQ(levels[2].work, 16U << 20);
   EXPECT_EQ(levels[3].name, "memory");
   EXPECT_GT(levels[3].work, 4UL * (32U << 20));
+}
+
+TEST(StreamCeilings, GoOverMemoryFromWhereTensorsHaveTheirs) {
+  constexpr std::size_t kBytes = 32UL << 20;
+  Allocator& source = system_allocator();
+  source.reset_peak();
+  const std::size_t before = source.stats().live_bytes;
+  EXPECT_GT(bench::stream_gb_per_s(bench::Stream::Read, kBytes, 1, 0.001), 0);
+  EXPECT_GT(source.stats().peak_bytes, before + kBytes - (1 << 20));
+  EXPECT_EQ(source.stats().live_bytes, before);
 }
 
 TEST(MemoryLevels, ABlockLiesInTheSmallestThatHoldsIt) {

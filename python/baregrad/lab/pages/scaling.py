@@ -243,9 +243,8 @@ def _explanation(experiment: Experiment) -> list[Block]:
             )
         else:
             said += (
-                "They do not agree, so this run does not tell what memory allows: the loop goes over small pages and "
-                "its best moment counts, the engine's memory has large pages and its median counts, and two threads "
-                "that meet on one core show as no gain at all."
+                "They do not agree, so this run does not tell what memory allows: of the loop the best moment counts, "
+                "of the engine the median, and two threads that meet on one core show as no gain at all."
             )
         blocks.append(Text(said))
     arithmetic = [
