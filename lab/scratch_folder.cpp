@@ -1,32 +1,108 @@
-// mkdtemp, and remove_all at the end.
+// mkdtemp, and remove_all at the end; where a signal is the end, system calls alone.
 #include "lab/scratch_folder.h"
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "baregrad/error.h"
 
 namespace baregrad::lab {
+namespace {
+
+/// Where a handler of signals finds the folders. `path` is written before mkdtemp makes the folder,
+/// so that there is no moment in which a folder is not known.
+struct Place {
+  std::atomic<bool> taken{false};
+  std::array<char, PATH_MAX> path{};
+};
+std::array<Place, 4> places;  // more than are ever there at once
+
+Place* take_place() noexcept {
+  for (Place& place : places) {
+    if (!place.taken.exchange(true)) return &place;
+  }
+  return nullptr;
+}
+
+void give_back(const std::string& path) noexcept {
+  for (Place& place : places) {
+    if (path == place.path.data()) {
+      place.path[0] = '\0';
+      place.taken = false;
+      return;
+    }
+  }
+}
+
+bool is_self_or_parent(const char* name) noexcept {
+  return std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
+}
+
+void remove_tree(int parent, const char* name) noexcept;
+
+/// What readdir does, which may allocate.
+void remove_entries(int folder) noexcept {
+  alignas(dirent64) std::array<char, 4096> buffer;
+  for (;;) {
+    const ssize_t bytes = ::getdents64(folder, buffer.data(), buffer.size());
+    if (bytes <= 0) return;
+    for (ssize_t at = 0; at < bytes;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(buffer.data() + at);
+      if (!is_self_or_parent(entry->d_name)) remove_tree(folder, entry->d_name);
+      at += entry->d_reclen;
+    }
+  }
+}
+
+void remove_tree(int parent, const char* name) noexcept {
+  if (::unlinkat(parent, name, 0) == 0) return;
+  const int folder = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return;
+  remove_entries(folder);
+  ::close(folder);
+  ::unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+}  // namespace
 
 ScratchFolder::ScratchFolder(const std::string& otherwise) {
   const char* chosen = std::getenv("TMPDIR");
   const std::string usual = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
+  Place* place = take_place();
+  if (place == nullptr) throw Error("lab: too many scratch folders at once");
   for (const std::string& parent : {usual, otherwise}) {
-    std::string pattern = parent + "/baregrad-lab-XXXXXX";
-    if (::mkdtemp(pattern.data()) != nullptr) {
-      path_ = pattern;
-      return;
+    const std::string pattern = parent + "/baregrad-lab-XXXXXX";
+    if (pattern.size() < place->path.size()) {
+      std::memcpy(place->path.data(), pattern.c_str(), pattern.size() + 1);
+      if (::mkdtemp(place->path.data()) != nullptr) {
+        path_ = place->path.data();
+        return;
+      }
+    } else {
+      errno = ENAMETOOLONG;
     }
     why_ += (why_.empty() ? "" : "; ") + parent + ": " + std::strerror(errno);
   }
+  place->path[0] = '\0';
+  place->taken = false;
 }
 
 ScratchFolder::~ScratchFolder() {
+  if (!ok()) return;
   std::error_code ignored;  // what cannot be removed stays: there is nobody left to tell
-  if (ok()) std::filesystem::remove_all(path_, ignored);
+  std::filesystem::remove_all(path_, ignored);
+  give_back(path_);
 }
 
 void ScratchFolder::write(std::string_view name, std::string_view text) const {
@@ -36,6 +112,18 @@ void ScratchFolder::write(std::string_view name, std::string_view text) const {
   std::ofstream out(path, std::ios::binary);
   out << text;
   if (!out.flush()) throw IoError("lab: cannot write '" + path.string() + "'");
+}
+
+void remove_scratch_folders() noexcept {
+  constexpr int kTries = 100;
+  constexpr timespec kPause{0, 10'000'000};
+  for (const Place& place : places) {
+    const char* path = place.path.data();
+    for (int i = 0; i < kTries && path[0] != '\0' && ::access(path, F_OK) == 0; ++i) {
+      if (i > 0) ::nanosleep(&kPause, nullptr);
+      remove_tree(AT_FDCWD, path);
+    }
+  }
 }
 
 }  // namespace baregrad::lab

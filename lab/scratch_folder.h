@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace baregrad::lab {
 
@@ -27,5 +26,9 @@ class ScratchFolder {
   std::string path_;
   std::string why_;
 };
+
+/// Removes all that are there. For handlers of signals before the end of the process: it allocates
+/// nothing, locks nothing, and waits a second at most for children that still write.
+void remove_scratch_folders() noexcept;
 
 }  // namespace baregrad::lab

@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "lab/child.h"
 #include "lab/experiments.h"
+#include "lab/scratch_folder.h"
 #include "lab/trial.h"
 
 namespace baregrad::cli {
@@ -50,6 +51,7 @@ extern "C" void on_stop(int signal) {
   // Not in a child that an experiment forked: the same signal reaches us both.
   if (::getpid() == command_process) {
     lab::end_children();
+    lab::remove_scratch_folders();
     constexpr std::string_view kTerminal = "\r\033[K";
     constexpr std::string_view kGoOn =
         "lab: stopped; the same command goes on with the part that was interrupted\n";

@@ -19,7 +19,7 @@
 #include "lab/float_control.h"
 #include "lab/ladder/rungs.h"
 #include "lab/scratch_folder.h"
-#include "tests/io/temporary_folder.h"
+#include "tests/io/files.h"
 
 namespace baregrad::lab {
 namespace {
@@ -116,6 +116,28 @@ TEST(ScratchFolder, IsGoneAfterwards) {
     EXPECT_TRUE(std::filesystem::exists(path + "/a/b.txt"));
   }
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(ScratchFolder, AHandlerOfSignalsRemovesAllThatAreThere) {
+  const test::TemporaryFolder parent;
+  const Variable tmpdir("TMPDIR", parent.file("").c_str());
+  const ScratchFolder first("/nowhere");
+  const ScratchFolder second("/nowhere");
+  first.write("a/b/c.txt", "text");
+  first.write("a/.hidden", "text");
+  for (int i = 0; i < 300; ++i) second.write("file " + std::to_string(i), "text");
+  std::filesystem::create_symlink(parent.file("kept"), first.path() + "/link");
+  test::put_file(parent.file("kept"), "not in the folder");
+  EXPECT_EQ(parent.files(), 3U);
+  remove_scratch_folders();
+  EXPECT_EQ(parent.files(), 1U);
+  EXPECT_EQ(test::contents(parent.file("kept")), "not in the folder");
+}
+
+TEST(ScratchFolder, PlacesAreUsedAgain) {
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(ScratchFolder("/nowhere").ok());
+  const Variable tmpdir("TMPDIR", "/nowhere/at/all");
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(ScratchFolder("/nowhere").ok());
 }
 
 TEST(ScratchFolder, IsElsewhereOrNowhereWhenTmpdirIsMissing) {
