@@ -36,10 +36,9 @@ bench::MatmulCase square(std::int64_t n, int threads) {
   return {.dtype = DType::Float32, .m = n, .n = n, .k = n, .threads = threads};
 }
 
-/// A second round at 2000 would take the slowest rungs longer than all the others together.
-Turns turns(const Notebook& notebook, const Plan& plan, std::int64_t n, int threads) {
+Turns turns(const Notebook& notebook, const Plan& plan, int threads) {
   return {.seconds = plan.seconds,
-          .least = n < 1000 ? (notebook.quick() ? 3 : 5) : 2,
+          .least = notebook.quick() ? 3 : 5,
           .settle = settle_time(notebook, threads)};
 }
 
@@ -67,7 +66,7 @@ void measure_rungs(Notebook& notebook, const Plan& plan, std::int64_t n) {
     field.add<float>(std::string(rung.name),
                      [n, a, b, multiply = rung.multiply](float* c) { multiply(n, a, b, c); });
   }
-  field.record(notebook, turns(notebook, plan, n, 1), {{"group", "rungs"}});
+  field.record(notebook, turns(notebook, plan, 1), {{"group", "rungs"}});
 }
 
 void count_rungs(Notebook& notebook, std::int64_t n) {
@@ -91,7 +90,7 @@ void measure_threads(Notebook& notebook, const Plan& plan, std::int64_t n, int t
                      [=, multiply = rung.multiply](float* c) { multiply(n, a, b, c, threads); });
   }
   field.add_kernel();
-  field.record(notebook, turns(notebook, plan, n, threads), {{"group", "threads"}});
+  field.record(notebook, turns(notebook, plan, threads), {{"group", "threads"}});
 }
 
 void measure_libraries(Notebook& notebook, const Plan& plan, std::int64_t n, int threads,
@@ -104,7 +103,7 @@ void measure_libraries(Notebook& notebook, const Plan& plan, std::int64_t n, int
   for (const bench::peers::Blas& blas : opened.found) field.add_blas(blas);
   field.add_python(python, "numpy");
   field.add_python(python, "torch");
-  field.record(notebook, turns(notebook, plan, n, threads), {{"group", "libraries"}});
+  field.record(notebook, turns(notebook, plan, threads), {{"group", "libraries"}});
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ void measure(Notebook& notebook, const bench::MatmulCase& about, const char* gro
   field.add_python(python, "numpy");
   field.add_python(python, "torch");
   const Turns turns = {.seconds = notebook.quick() ? 0.12 : 0.7,
-                       .least = notebook.quick() || about.m >= 1000 ? 2 : 4,
+                       .least = notebook.quick() ? 2 : 5,
                        .settle = settle_time(notebook, about.threads)};
   field.record(notebook, turns, {{"group", group}, {"bytes", about.bytes()}});
 }

@@ -86,17 +86,19 @@ std::vector<std::vector<double>> take_samples(const std::vector<Contender>& cont
   const Clock::time_point start = Clock::now();
   // The first call of each fills caches and pools. It counts only where a second one would take
   // longer than all the time there is.
+  std::vector<bool> slow(contenders.size());
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     const double ns = contenders[i].sample_ns();
-    if (ns > turns.seconds * 1e9) samples[i].push_back(ns);
+    slow[i] = ns > turns.seconds * 1e9;
+    if (slow[i]) samples[i].push_back(ns);
   }
   for (int round = 0; round < turns.most; ++round) {
     const bool in_time = ns_since(start) < turns.seconds * 1e9;
     bool any = false;
     for (std::size_t i = 0; i < contenders.size(); ++i) {
-      // Whoever is slower than all the time there is has had its turn.
-      const bool slow = !samples[i].empty() && samples[i].front() > turns.seconds * 1e9;
-      if (slow || (!in_time && round >= turns.least)) continue;
+      // Whoever is slower than all the time there is has had one turn, and gets no more than least.
+      const int least = slow[i] ? turns.least - 1 : turns.least;
+      if ((slow[i] || !in_time) && round >= least) continue;
       take_turn(contenders[i], turns, samples[i]);
       any = true;
     }
