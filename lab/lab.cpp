@@ -21,7 +21,11 @@ void run_one(const Experiment& experiment, const Options& options, const std::st
   const auto told = [&](const std::string& text) { progress(number + " " + text); };
   Notebook notebook(experiment.name, experiment.question, experiment.method, options, told, say);
   if (notebook.finished()) {
-    say(fmt::format("{} {}: there from before", number, experiment.name));
+    say(fmt::format("{} {}: there from before{}", number, experiment.name,
+                    notebook.of_another_build()
+                        ? ", measured by another build of baregrad; remove '" +
+                              notebook.file(".jsonl") + "' to do it again"
+                        : ""));
     return;
   }
   experiment.run(notebook);

@@ -1,19 +1,25 @@
 // A part's records are appended in one write, so that an interrupted run never leaves half of one.
 #include "lab/notebook.h"
 
+#include <chrono>
 #include <ctime>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "baregrad/error.h"
 #include "io/atomic_file.h"
 #include "kernels/table.h"
+#include "lab/fingerprint.h"
 
 namespace baregrad::lab {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr int kFormat = 1;
 
@@ -40,6 +46,16 @@ std::string date_text() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
   return text;
+}
+
+/// Of the program that runs: asked once, as it has megabytes.
+const std::string& own_fingerprint() {
+  static const std::string known = fingerprint("/proc/self/exe");
+  return known;
+}
+
+std::string absent_key(const std::string& what, const std::string& why) {
+  return what + "\n" + why;
 }
 
 /// What a line says, or nothing where it was cut off in the midst.
@@ -72,6 +88,7 @@ Notebook::Notebook(std::string_view name, std::string_view question, std::string
                   {"seed", seed()},
                   {"isa", kernels::isa_name(kernels::active_isa())},
                   {"build", bench::describe_build()},
+                  {"program", own_fingerprint()},
                   {"machine", describe(machine_)},
                   {"date", date_text()}});
 }
@@ -80,43 +97,71 @@ std::string Notebook::file(std::string_view suffix) const {
   return fmt::format("{}/{}{}", options_.out, name_, suffix);
 }
 
+void Notebook::check_header(const Json& found, const Json& header) const {
+  for (const char* key : {"format", "experiment", "quick", "threads", "seed", "isa", "machine"}) {
+    if (found.value(key, Json()) == header[key]) continue;
+    throw ValueError(
+        fmt::format("lab: '{}' holds a run with another {} ({}, now {}): choose another --out, "
+                    "or remove it",
+                    path_, key, found.value(key, Json()).dump(), header[key].dump()));
+  }
+}
+
+void Notebook::remember(const Json& record) {
+  const std::string kind = record.value("kind", "");
+  if (kind == "absent") {
+    absent_.insert(absent_key(record.value("what", ""), record.value("why", "")));
+  } else if (kind == "part") {
+    done_.insert(record.value("key", ""));
+    earlier_seconds_ += record.value("seconds", 0.0);
+  } else if (kind == "end") {
+    finished_ = true;
+  }
+}
+
+void Notebook::begin_afresh() {
+  say_(fmt::format("{}: another build of baregrad began '{}': begun afresh", name_, path_));
+  done_.clear();
+  absent_.clear();
+  earlier_seconds_ = 0;
+}
+
 void Notebook::open_or_resume(const Json& header) {
   std::string text;
   {
     std::ifstream in(path_, std::ios::binary);
     text.assign(std::istreambuf_iterator<char>(in), {});
   }
-  std::size_t whole = 0;  // bytes up to the end of the last part that is done
-  std::set<std::string> parts;
+  std::size_t whole = 0;      // bytes up to the end of the last part that is done
+  std::vector<Json> of_part;  // that is not done yet
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
     if (end == std::string::npos) break;
-    const std::optional<Json> record = parse_line(std::string_view(text).substr(at, end - at));
+    std::optional<Json> record = parse_line(std::string_view(text).substr(at, end - at));
     if (!record && at == 0) {
       throw ValueError(
           fmt::format("lab: '{}' is not a file of `baregrad lab`: choose another --out", path_));
     }
     if (!record) break;
-    const std::string kind = record->value("kind", "");
     if (at == 0) {
-      for (const char* key :
-           {"format", "experiment", "quick", "threads", "seed", "isa", "machine"}) {
-        if (record->value(key, Json()) == header[key]) continue;
-        throw ValueError(
-            fmt::format("lab: '{}' holds a run with another {} ({}, now {}): choose another --out, "
-                        "or remove it",
-                        path_, key, record->value(key, Json()).dump(), header[key].dump()));
-      }
+      check_header(*record, header);
+      other_build_ = record->value("program", "") != header["program"];
     }
     at = end + 1;
-    if (kind == "part") parts.insert(record->value("key", ""));
-    if (kind == "end") finished_ = true;
-    if (kind == "header" || kind == "part" || kind == "end") whole = at;
+    const std::string kind = record->value("kind", "");
+    of_part.push_back(std::move(*record));
+    if (kind != "header" && kind != "part" && kind != "end") continue;
+    for (const Json& each : of_part) remember(each);
+    of_part.clear();
+    whole = at;
   }
   if (finished_) return;
+  if (other_build_) {
+    begin_afresh();
+    whole = 0;
+  }
   file_ = std::make_unique<io::AppendFile>(path_, "lab", /*fresh=*/false);
   file_->cut(whole);
-  done_ = std::move(parts);
   if (whole == 0) file_->append(header.dump() + "\n");
 }
 
@@ -124,8 +169,10 @@ void Notebook::part(const std::string& key, const std::function<void()>& body) {
   if (finished_ || done_.contains(key)) return;
   progress(key);
   pending_.clear();
+  const Clock::time_point start = Clock::now();
   body();
-  write({{"kind", "part"}, {"key", key}});
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  write({{"kind", "part"}, {"seconds", seconds}, {"key", key}});
   file_->append(pending_);
   pending_.clear();
   done_.insert(key);
@@ -142,6 +189,7 @@ void Notebook::write(const Json& record) { pending_ += record.dump() + "\n"; }
 void Notebook::note(const std::string& text) { add("note", {{"text", text}}); }
 
 void Notebook::absent(const std::string& what, const std::string& why) {
+  if (!absent_.insert(absent_key(what, why)).second) return;
   add("absent", {{"what", what}, {"why", why}});
   say_(fmt::format("{}: {} is left out: {}", name_, what, why));
 }
@@ -151,7 +199,7 @@ void Notebook::progress(const std::string& text) const {
 }
 
 void Notebook::finish(double seconds) {
-  file_->append(Json({{"kind", "end"}, {"seconds", seconds}}).dump() + "\n");
+  file_->append(Json({{"kind", "end"}, {"seconds", earlier_seconds_ + seconds}}).dump() + "\n");
   file_->flush();
   finished_ = true;
 }

@@ -35,11 +35,15 @@ class Notebook {
 
   /// Opens or goes on with DIR/NAME.jsonl. What stands there behind the last part that is done was
   /// interrupted and is cut off. Throws ValueError when the file holds a run of other settings or
-  /// of another machine. `progress` is told what is being done, `say` what the user should read.
+  /// of another machine. What another build of the program began is begun afresh, and said so; what
+  /// it finished stays. `progress` is told what is being done, `say` what the user should read.
   Notebook(std::string_view name, std::string_view question, std::string_view method,
            const Options& options, Tell progress, Tell say);
 
   bool finished() const noexcept { return finished_; }
+  /// Whether what is finished was measured by another build.
+  bool of_another_build() const noexcept { return other_build_; }
+  /// `seconds` since this notebook was opened; those of earlier sittings are added.
   void finish(double seconds);
 
   bool quick() const noexcept { return options_.quick; }
@@ -55,12 +59,15 @@ class Notebook {
   /// One record of `kind`, inside of a part.
   void add(std::string_view kind, const Json& fields);
   void note(const std::string& text);
-  /// Says it to the user in one line too.
+  /// Says it to the user in one line too. Once in a run: what the file has already is left out.
   void absent(const std::string& what, const std::string& why);
   void progress(const std::string& text) const;
 
  private:
   void open_or_resume(const Json& header);
+  void check_header(const Json& found, const Json& header) const;
+  void remember(const Json& record);
+  void begin_afresh();
   void write(const Json& record);
 
   std::string name_;
@@ -72,8 +79,11 @@ class Notebook {
   std::string path_;
   std::unique_ptr<io::AppendFile> file_;
   std::set<std::string> done_;
-  std::string pending_;  // records of the part being done
+  std::set<std::string> absent_;  // what, and why
+  double earlier_seconds_ = 0;    // of parts that were done in earlier sittings
+  std::string pending_;           // records of the part being done
   bool finished_ = false;
+  bool other_build_ = false;
 };
 
 }  // namespace baregrad::lab

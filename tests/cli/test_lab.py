@@ -105,8 +105,26 @@ class RunTest(LabTest):
         self.lab("energy", "--no-report")
         again = self.records("energy")
         self.assertEqual([record["kind"] for record in again][-1], "end")
-        self.assertEqual([record for record in again if record["kind"] == "part"],
-                         [record for record in whole if record["kind"] == "part"])
+        self.assertEqual([record["key"] for record in again if record["kind"] == "part"],
+                         [record["key"] for record in whole if record["kind"] == "part"])
+
+    def other_build(self):
+        """Lets the records look like those of another build."""
+        path = self.out / "energy.jsonl"
+        lines = path.read_text().splitlines(keepends=True)
+        header = {**json.loads(lines[0]), "program": "0123456789abcdef"}
+        path.write_text(json.dumps(header) + "\n" + "".join(lines[1:]))
+        return path
+
+    def test_what_another_build_began_is_begun_afresh(self):
+        self.lab("energy", "--no-report")
+        path = self.other_build()
+        finished = f"[1/1] energy: there from before, measured by another build of baregrad; remove '{path}' to do it again"
+        self.assertEqual(self.lab("energy", "--no-report"), [finished])
+        path.write_bytes(path.read_bytes()[:-5])  # its end is not there any more
+        self.assertIn(f"energy: another build of baregrad began '{path}': begun afresh", self.lab("energy", "--no-report"))
+        self.assertNotEqual(self.records("energy")[0]["program"], "0123456789abcdef")
+        self.assertEqual(self.lab("energy", "--no-report"), ["[1/1] energy: there from before"])
 
     def test_other_settings_are_refused(self):
         self.lab("energy", "--no-report")
@@ -188,6 +206,19 @@ class StopTest(LabTest):
                 self.wait_until_gone(sleeper)
                 (self.folder / "sleeper").unlink()
         self.assertEqual(self.lab("energy", "--no-report"), ["[1/1] energy: there from before"])
+
+    def test_ctrl_c_leaves_no_scratch_folder(self):
+        scratch = self.folder / "scratch"
+        scratch.mkdir()
+        process = subprocess.Popen([BIN, "lab", "flags", "--quick", "--no-report", "--out", str(self.out)],
+                                   stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(scratch)})
+        deadline = time.monotonic() + 60
+        while not list(scratch.glob("*/*.so")) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertNotEqual(list(scratch.iterdir()), [])
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 128 + signal.SIGINT)
+        self.assertEqual([str(path) for path in scratch.rglob("*")], [])
 
 
 if __name__ == "__main__":
