@@ -149,6 +149,9 @@ void record_libraries(Notebook& notebook, const bench::peers::OpenedBlas& opened
     const std::size_t space = line.find(' ');
     notebook.absent(line.substr(0, space), line.substr(line.find('(')));
   }
+  notebook.note(
+      "Operands and results of all but NumPy and PyTorch lie in the engine's memory, where large "
+      "blocks ask for huge pages; NumPy and PyTorch have their own, from malloc.");
 }
 
 void record_peak(Notebook& notebook, DType dtype, int threads, double seconds) {

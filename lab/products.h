@@ -3,14 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "baregrad/allocator.h"
 #include "baregrad/tensor.h"
 #include "bench/harness.h"
 #include "bench/matmul_truth.h"
@@ -86,15 +85,17 @@ class Field {
   void record(Notebook& notebook, const Turns& turns, const Json& more = Json::object()) const;
 
  private:
-  struct Free {
-    void operator()(void* memory) const noexcept { std::free(memory); }
+  /// From where the engine's own results come, so that pages are alike for all.
+  struct GiveBack {
+    Allocator* allocator;
+    std::size_t bytes;
+    void operator()(void* memory) const noexcept { allocator->deallocate(memory, bytes); }
   };
-  using Memory = std::unique_ptr<void, Free>;
+  using Memory = std::unique_ptr<void, GiveBack>;
 
   static Memory allocate(std::size_t bytes) {
-    Memory memory(std::malloc(bytes));
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
+    Allocator& allocator = current_allocator();
+    return Memory(allocator.allocate(bytes), GiveBack{&allocator, bytes});
   }
   template <class T, class Call>
   void add_gemm(const std::string& name, Call call, bench::peers::Gemv<T> vector);
