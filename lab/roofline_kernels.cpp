@@ -60,11 +60,49 @@ RooflineKernel layer_norm_of(std::int64_t rows, std::uint64_t seed) {
   return {"layer_norm", to_string(x.shape()), [=] { keep(layer_norm(x, {1024}, weight, bias)); }};
 }
 
+RooflineKernel layer_norm_with_backward(std::int64_t rows, std::uint64_t seed) {
+  const Tensor x = leaf(draw({rows, 1024}, seed));
+  const Tensor weight = leaf(draw({1024}, seed + 1));
+  const Tensor bias = leaf(draw({1024}, seed + 2));
+  const Tensor g = draw({rows, 1024}, seed + 3);
+  return {"layer_norm, forward and backward", to_string(x.shape()), [=] {
+            keep(autograd::grad({layer_norm(x, {1024}, weight, bias)}, {x, weight, bias}, {g}));
+          }};
+}
+
+Tensor positions(std::int64_t end, const Dims& shape, std::uint64_t seed) {
+  Generator generator(seed);
+  return randint(0, end, shape, DType::Int64, &generator);
+}
+
 RooflineKernel cross_entropy_of(std::int64_t rows, std::uint64_t seed) {
   const Tensor x = draw({rows, 1024}, seed);
-  Generator generator(seed + 1);
-  const Tensor target = randint(0, 1024, {rows}, DType::Int64, &generator);
+  const Tensor target = positions(1024, {rows}, seed + 1);
   return {"cross_entropy", to_string(x.shape()), [=] { keep(cross_entropy(x, target)); }};
+}
+
+RooflineKernel cross_entropy_with_backward(std::int64_t rows, std::uint64_t seed) {
+  const Tensor x = leaf(draw({rows, 1024}, seed));
+  const Tensor target = positions(1024, {rows}, seed + 1);
+  return {"cross_entropy, forward and backward", to_string(x.shape()),
+          [=] { keep(autograd::grad({cross_entropy(x, target)}, {x})); }};
+}
+
+/// The profiler counts none of its operations. Two products of tokens x tokens x width a head, and
+/// one operation for each weight of the softmax between them; the weights are never in memory.
+RooflineKernel attention_of(std::int64_t heads, std::int64_t tokens, std::uint64_t seed) {
+  constexpr std::int64_t kWidth = 64;
+  const Tensor q = draw({heads, tokens, kWidth}, seed);
+  const Tensor k = draw({heads, tokens, kWidth}, seed + 1);
+  const Tensor v = draw({heads, tokens, kWidth}, seed + 2);
+  const auto weights = static_cast<std::uint64_t>(heads * tokens * tokens);
+  return {"attention", to_string(q.shape()), [=] { keep(scaled_dot_product_attention(q, k, v)); },
+          profile::Work{weights * (4 * kWidth + 1), 4 * q.nbytes()}};
+}
+
+RooflineKernel cumulative_sum_of(std::int64_t rows, std::uint64_t seed) {
+  const Tensor x = draw({rows, 1024}, seed);
+  return {"cumulative_sum", to_string(x.shape()), [x] { keep(cumulative_sum(x, 1)); }};
 }
 
 RooflineKernel matmul_of(std::int64_t m, std::int64_t n, std::int64_t k, std::uint64_t seed) {
@@ -84,13 +122,85 @@ RooflineKernel linear_of(std::int64_t batch, std::int64_t features, std::uint64_
           }};
 }
 
+constexpr std::int64_t kChannels = 64;
+constexpr std::int64_t kSide = 28;
+constexpr std::int64_t kWindow = 3;
+
+Tensor images(std::int64_t batch, std::uint64_t seed) {
+  return draw({batch, kChannels, kSide, kSide}, seed);
+}
+Tensor filters(std::uint64_t seed) { return draw({kChannels, kChannels, kWindow, kWindow}, seed); }
+/// Padded so that results are as large as images.
+ConvOptions same_size() { return {{1, 1}, {1, 1}}; }
+
 RooflineKernel conv_of(std::int64_t batch, std::uint64_t seed) {
-  const Tensor x = draw({batch, 64, 28, 28}, seed);
-  const Tensor filters = draw({64, 64, 3, 3}, seed + 1);
-  return {"conv2d", to_string(x.shape()) + " " + to_string(filters.shape()), [=] {
-            keep(conv2d(x, filters, Tensor(), {{1, 1}, {1, 1}}));
+  const Tensor x = images(batch, seed);
+  const Tensor w = filters(seed + 1);
+  return {"conv2d", to_string(x.shape()) + " " + to_string(w.shape()),
+          [=] { keep(conv2d(x, w, Tensor(), same_size())); }};
+}
+
+RooflineKernel conv_input_of(std::int64_t batch, std::uint64_t seed) {
+  const Tensor g = images(batch, seed);
+  const Tensor w = filters(seed + 1);
+  return {"conv2d_input", to_string(g.shape()) + " " + to_string(w.shape()), [=] {
+            keep(conv2d_input(g, w, {kSide, kSide}, same_size()));
           }};
 }
+
+RooflineKernel conv_weight_of(std::int64_t batch, std::uint64_t seed) {
+  const Tensor x = images(batch, seed);
+  const Tensor g = images(batch, seed + 1);
+  return {"conv2d_weight", to_string(x.shape()) + " " + to_string(g.shape()), [=] {
+            keep(conv2d_weight(x, g, {kWindow, kWindow}, same_size()));
+          }};
+}
+
+// ---- What moves numbers and computes none -------------------------------------------------------
+
+RooflineKernel copy_of(std::int64_t n, std::uint64_t seed) {
+  const Tensor x = draw({n}, seed);
+  return {"clone", to_string(x.shape()), [x] { keep(clone(x)); }};
+}
+
+RooflineKernel transposed_copy_of(std::int64_t side, std::uint64_t seed) {
+  const Tensor x = draw({side, side}, seed);
+  return {"contiguous, of a transpose", to_string(x.shape()),
+          [x] { keep(contiguous(matrix_transpose(x))); }};
+}
+
+RooflineKernel cast_of(std::int64_t n, std::uint64_t seed) {
+  const Tensor x = draw({n}, seed);
+  return {"astype, to bfloat16", to_string(x.shape()), [x] { keep(astype(x, DType::BFloat16)); }};
+}
+
+/// Every row once, so that the bytes are those of the tensors.
+RooflineKernel select_rows(std::int64_t rows, std::uint64_t seed) {
+  const Tensor x = draw({rows, 1024}, seed);
+  Generator generator(seed + 1);
+  const Tensor order = randperm(rows, DType::Int64, &generator);
+  return {"index_select, of rows", to_string(x.shape()), [=] { keep(index_select(x, 0, order)); }};
+}
+
+RooflineKernel gather_of(std::int64_t rows, std::uint64_t seed) {
+  const Tensor x = draw({rows, 1024}, seed);
+  const Tensor from = positions(1024, {rows, 1024}, seed + 1);
+  return {"gather", to_string(x.shape()), [=] { keep(gather(x, 1, from)); }};
+}
+
+RooflineKernel scatter_add_of(std::int64_t rows, std::uint64_t seed) {
+  const Tensor x = draw({rows, 1024}, seed);
+  const Tensor source = draw({rows, 1024}, seed + 1);
+  const Tensor to = positions(1024, {rows, 1024}, seed + 2);
+  return {"scatter_add", to_string(x.shape()), [=] { keep(scatter_add(x, 1, to, source)); }};
+}
+
+RooflineKernel sort_of(std::int64_t rows, std::uint64_t seed) {
+  const Tensor x = draw({rows, 1024}, seed);
+  return {"sort", to_string(x.shape()), [x] { keep(sort(x)); }};
+}
+
+// ---- What is no op ------------------------------------------------------------------------------
 
 /// A step is no op, so the profiler does not see it. Per parameter: the gradient read, parameter
 /// and two means read and written; 1 operation to shrink, 3 and 4 for the means, 6 for the update.
@@ -123,8 +233,14 @@ const std::vector<RooflineRow>& roofline_rows() {
       {"softmax", [](bool quick, Seed seed) { return softmax_of(rows_beyond(quick), seed); }},
       {"layer_norm, small", [](bool, Seed seed) { return layer_norm_of(kInCache / 1024, seed); }},
       {"layer_norm", [](bool quick, Seed seed) { return layer_norm_of(rows_beyond(quick), seed); }},
+      {"layer_norm, backward",
+       [](bool quick, Seed seed) { return layer_norm_with_backward(rows_beyond(quick), seed); }},
       {"cross_entropy",
        [](bool quick, Seed seed) { return cross_entropy_of(2 * rows_beyond(quick), seed); }},
+      {"cross_entropy, backward",
+       [](bool quick, Seed seed) { return cross_entropy_with_backward(rows_beyond(quick), seed); }},
+      {"cumulative_sum",
+       [](bool quick, Seed seed) { return cumulative_sum_of(rows_beyond(quick), seed); }},
       {"AdamW", [](bool quick, Seed seed) { return adamw_of(beyond(quick), seed); }},
       {"matmul 64", [](bool, Seed seed) { return matmul_of(64, 64, 64, seed); }},
       {"matmul 512", [](bool, Seed seed) { return matmul_of(512, 512, 512, seed); }},
@@ -132,7 +248,20 @@ const std::vector<RooflineRow>& roofline_rows() {
       {"matmul, one row", [](bool, Seed seed) { return matmul_of(1, 4096, 4096, seed); }},
       {"matmul, 8 rows", [](bool, Seed seed) { return matmul_of(8, 4096, 4096, seed); }},
       {"linear", [](bool quick, Seed seed) { return linear_of(quick ? 64 : 256, 512, seed); }},
+      {"attention", [](bool quick, Seed seed) { return attention_of(8, quick ? 128 : 512, seed); }},
       {"conv2d", [](bool quick, Seed seed) { return conv_of(quick ? 2 : 8, seed); }},
+      {"conv2d_input", [](bool quick, Seed seed) { return conv_input_of(quick ? 2 : 8, seed); }},
+      {"conv2d_weight", [](bool quick, Seed seed) { return conv_weight_of(quick ? 2 : 8, seed); }},
+      {"copy, small", [](bool, Seed seed) { return copy_of(kInCache, seed); }},
+      {"copy", [](bool quick, Seed seed) { return copy_of(beyond(quick), seed); }},
+      {"transposed copy",
+       [](bool quick, Seed seed) { return transposed_copy_of(quick ? 3000 : 4000, seed); }},
+      {"cast", [](bool quick, Seed seed) { return cast_of(beyond(quick), seed); }},
+      {"select rows", [](bool quick, Seed seed) { return select_rows(rows_beyond(quick), seed); }},
+      {"gather", [](bool quick, Seed seed) { return gather_of(rows_beyond(quick) / 2, seed); }},
+      {"scatter_add",
+       [](bool quick, Seed seed) { return scatter_add_of(rows_beyond(quick) / 2, seed); }},
+      {"sort", [](bool quick, Seed seed) { return sort_of(quick ? 256 : 1024, seed); }},
   };
   return rows;
 }

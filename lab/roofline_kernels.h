@@ -25,7 +25,8 @@ struct RooflineRow {
   RooflineKernel (*make)(bool quick, std::uint64_t seed);
 };
 
-/// Elementwise work twice: on a megabyte or less, and on far more than caches hold.
+/// Elementwise work twice: on a megabyte or less, and on far more than caches hold. Those that only
+/// move numbers come last: they have bytes and no operations.
 const std::vector<RooflineRow>& roofline_rows();
 
 }  // namespace baregrad::lab

@@ -13,9 +13,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from baregrad.lab import text as words
 
 FONT_SIZE = 7.5
-_RADII = (9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0)
+_RADII = (9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0, 80.0, 100.0)
 _ANGLES = (0, 180, 45, -45, 135, -135, 90, -90, 20, -20, 160, -160, 70, -70, 110, -110)
-_ACROSS = 3  # radii that a text goes farther to keep off a line
+_ACROSS = 6  # radii that a text goes farther to keep off a line
+_PULLED = 4  # radii that it goes farther to keep its own thin line off other texts and points
 _POINT = 4.0  # half the size of a marker
 
 Place = tuple[float, float]
@@ -55,6 +56,10 @@ def _along(start: Place, end: Place) -> list[Box]:
     return [Box(x - 1.5, y - 1.5, x + 1.5, y + 1.5) for x, y in middles]
 
 
+def _any_meet(some: Sequence[Box], others: Sequence[Box]) -> bool:
+    return any(one.meets(other) for one in some for other in others)
+
+
 def _text_box(text: str, x: float, y: float) -> Box:
     """Around a text whose middle is at (x, y); widths are those of the default font, on average."""
     half_width = 0.31 * FONT_SIZE * len(text) + 1
@@ -81,19 +86,23 @@ def choose_places(
 ) -> list[Place]:
     """The middles of the texts, all in points of the figure: for one text after the other, the longest first, the
     nearest place that is free. Across a line counts as farther; where there is no room at all, the nearest."""
-    taken = [Box(x - _POINT, y - _POINT, x + _POINT, y + _POINT) for x, y in points]
+    markers = [Box(x - _POINT, y - _POINT, x + _POINT, y + _POINT) for x, y in points]
+    taken = list(markers)
     crossed = [box for start, end in lines for box in _along(start, end)]
     places = list(points)
     for index in sorted(range(len(points)), key=lambda index: -len(texts[index])):
         text = texts[index]
+        others = [box for box in taken if box is not markers[index]]
         candidates = _candidates(points[index], text)
         costs = []
         for order, place in enumerate(candidates):
             box = _text_box(text, *place)
             if box.inside(room) and not any(box.meets(other) for other in taken):
-                across = _ACROSS * len(_ANGLES) if any(box.meets(other) for other in crossed) else 0
-                costs.append((order + across, order))
+                farther = _ACROSS * any(box.meets(other) for other in crossed)
+                farther += _PULLED * _any_meet(_along(points[index], place), others)
+                costs.append((order + farther * len(_ANGLES), order))
         chosen = candidates[min(costs)[1] if costs else 0]
+        crossed += _along(points[index], chosen)
         taken.append(_text_box(text, *chosen))
         places[index] = chosen
     return places

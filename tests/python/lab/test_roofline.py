@@ -97,6 +97,29 @@ def test_points_above_their_roof_are_named() -> None:
     assert "Above the roof drawn for it: `add`." in prose(page)
 
 
+def test_what_only_moves_is_compared_by_its_bytes() -> None:
+    copy = {**point("kernel", "copy", "memory", 1.0, 1.0), "flops": 0, "bytes": 16000, "flop_per_byte": 0.0}
+    copy |= {"gflop_per_s": 0.0, "gb_per_s": 8.0, "median_ns": 2000.0}
+    slow = {**copy, "name": "sort", "label": "sort", "level": "L2", "gb_per_s": 2.0}
+    experiment = measured(ROOFS + KERNELS + [copy, slow])
+    page = roofline.build(experiment, {})
+    assert experiment.derived["share copy"] == pytest.approx(0.8)
+    assert experiment.derived["share sort"] == pytest.approx(0.02)
+    tables = [block for block in page.blocks if isinstance(block, Table) and block.headings[0] == "Kernel"]
+    assert [row[0] for row in tables[0].rows] == ["`add`", "`exp`", "`matmul`"]
+    assert [row[3:] for row in tables[1].rows] == [["8.00", "memory, 10.0", "80.0 %"], ["2.00", "L2, 100", "2.00 %"]]
+    assert "3 of 5 kernels reach 70.0 %" in page.result
+    assert "1 of 3 points are under the flat roof" in prose(page)
+
+
+def test_one_panel_for_the_caches_and_one_for_memory() -> None:
+    page = roofline.build(measured(ROOFS + KERNELS), {})
+    (picture,) = [block for block in page.blocks if isinstance(block, Picture)]
+    caches, memory = picture.figure.axes
+    assert {child.get_text() for child in caches.texts} == {"exp", "matmul"}
+    assert {child.get_text() for child in memory.texts} == {"add"}
+
+
 def test_without_rungs_and_without_anything() -> None:
     page = roofline.build(measured(ROOFS + KERNELS), {})
     assert not any(isinstance(block, Picture) and block.name == "rungs" for block in page.blocks)
@@ -119,6 +142,10 @@ def test_a_label_keeps_off_a_line_where_it_can() -> None:
     (place,) = labels.choose_places([(200.0, 150.0)], ["a point"], room, [((0.0, 150.0), (400.0, 150.0))])
     box = labels._text_box("a point", *place)
     assert not box.bottom < 150 < box.top
+    # A line of its own does not go across the text beside it.
+    ends = labels.choose_places([(100.0, 100.0), (100.0, 104.0)], ["a long name", "b"], room)
+    first = labels._text_box("a long name", *ends[0])
+    assert not labels._any_meet(labels._along((100.0, 104.0), ends[1]), [first])
     # No room beside the line: across it, but inside.
     low = labels.Box(0, 140, 400, 160)
     (place,) = labels.choose_places([(200.0, 150.0)], ["a point"], low, [((0.0, 150.0), (400.0, 150.0))])

@@ -43,18 +43,22 @@ def _count(experiment: Experiment, key: str, points: Sequence[Record]) -> int:
 
 
 def _share(experiment: Experiment, key: str, point: Record) -> float:
+    if point["flops"] == 0:
+        return experiment.derive(f"share {key}", point["gb_per_s"] / _slopes(experiment)[point["level"]])
     return experiment.derive(f"share {key}", point["gflop_per_s"] / _roof_over(experiment, point)[0])
 
 
 # ---- Pictures ------------------------------------------------------------------------------------
 
 
-def _draw_roofs(experiment: Experiment, axes: Axes, low: float, high: float) -> list[tuple[Place, Place]]:
+def _draw_roofs(
+    experiment: Experiment, axes: Axes, slopes: dict[str, float], low: float, high: float
+) -> list[tuple[Place, Place]]:
     """Returns the lines drawn."""
     peak = _peak(experiment)
     assert peak is not None
     lines = []
-    for level, slope in _slopes(experiment).items():
+    for level, slope in slopes.items():
         ridge = min(high, max(low, peak / slope))
         lines.append(((low, slope * low), (ridge, slope * ridge)))
         label = f"{level}, {text.number(slope)} GB/s"
@@ -65,29 +69,29 @@ def _draw_roofs(experiment: Experiment, axes: Axes, low: float, high: float) -> 
     return lines
 
 
-def _roofline(
-    experiment: Experiment, points: Sequence[Record], names: Sequence[str], height: float, lowest: float
-) -> Figure:
-    """The roofs, the points and their names, from the intensity `lowest` or less."""
+def _place(point: Record) -> Place:
+    return point["flop_per_byte"], point["gflop_per_s"]
+
+
+def _draw_panel(
+    experiment: Experiment, axes: Axes, points: Sequence[Record], slopes: dict[str, float], lowest: float
+) -> list[tuple[Place, Place]]:
+    """The roofs of these levels and the points under them, from the intensity `lowest` or less; the roofs' lines."""
     peak = _peak(experiment)
     assert peak is not None
-    slopes = _slopes(experiment)
-    across = [point["flop_per_byte"] for point in points]
-    up = [point["gflop_per_s"] for point in points]
+    across, up = zip(*map(_place, points), strict=True)
     low = min([lowest, *across]) / 1.5
     high = max([2 * peak / slope for slope in slopes.values()] + [2.5 * max(across)])
-    figure, axes = style.new_figure(height=height)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(low, high)
-    axes.set_ylim(min([0.5 * min(up), *(0.6 * slope * low for slope in slopes.values())]), 1.9 * peak)
-    roofs = _draw_roofs(experiment, axes, low, high)
+    axes.set_ylim(min([0.5 * min(up), *(0.6 * slope * low for slope in slopes.values())]), 3 * peak)
+    roofs = _draw_roofs(experiment, axes, slopes, low, high)
     for level in slopes:
-        chosen = [index for index, point in enumerate(points) if point["level"] == level]
+        chosen = [_place(point) for point in points if point["level"] == level]
         if chosen:
             axes.scatter(
-                [across[index] for index in chosen],
-                [up[index] for index in chosen],
+                *zip(*chosen, strict=True),
                 marker=_MARKERS[level],
                 color=_COLOURS[level],
                 edgecolors="black",
@@ -96,12 +100,44 @@ def _roofline(
                 zorder=4,
                 label=f"its bytes fit {level}" if level != "memory" else "its bytes fit no cache",
             )
-    axes.set_xlabel("intensity, operations per byte")
     axes.set_ylabel("GFLOP/s")
     plain_log_axis(axes.xaxis)
     plain_log_axis(axes.yaxis)
-    figure.legend(loc="outside lower center", fontsize=8, ncols=3)
-    label_points(axes, list(zip(across, up, strict=True)), names, roofs)
+    return roofs
+
+
+def _finish(figure: Figure, panels: Sequence[tuple[Axes, Sequence[Record], list[tuple[Place, Place]]]], key: str) -> None:
+    """The legend of all panels, and names beside points, which need to know how much room it leaves."""
+    handles = {}
+    for axes, _, _ in panels:
+        handles.update(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    panels[-1][0].set_xlabel("intensity, operations per byte")
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", fontsize=8, ncols=3)
+    for axes, points, roofs in panels:
+        label_points(axes, [_place(point) for point in points], [point[key] for point in points], roofs)
+
+
+def _draw_kernels(experiment: Experiment, points: Sequence[Record]) -> Figure:
+    """Two panels, since points that differ in nothing but where their bytes lie would cover each other."""
+    slopes = _slopes(experiment)
+    near = {level: slope for level, slope in slopes.items() if level != "memory"}
+    far = {level: slope for level, slope in slopes.items() if level == "memory"}
+    kinds = [(near, "bytes that fit a cache"), (far, "bytes that fit no cache")]
+    chosen = [(levels, title, [p for p in points if p["level"] in levels]) for levels, title in kinds]
+    chosen = [each for each in chosen if each[2]]
+    figure, grid = style.new_figure(rows=len(chosen), height=4.2)
+    panels = []
+    for axes, (levels, title, here) in zip([grid] if len(chosen) == 1 else grid, chosen, strict=True):
+        panels.append((axes, here, _draw_panel(experiment, axes, here, levels, 0.04)))
+        axes.set_title(title, fontsize=9)
+    _finish(figure, panels, "label")
+    return figure
+
+
+def _draw_rungs(experiment: Experiment, points: Sequence[Record]) -> Figure:
+    figure, axes = style.new_figure(height=4.4)
+    roofs = _draw_panel(experiment, axes, points, _slopes(experiment), 0.15)
+    _finish(figure, [(axes, points, roofs)], "name")
     return figure
 
 
@@ -138,8 +174,36 @@ def _roofs(experiment: Experiment) -> list[Block]:
     ]
 
 
+def _moves(experiment: Experiment) -> list[Block]:
+    points = [point for point in experiment.of("kernel") if point["flops"] == 0]
+    if not points:
+        return []
+    slopes = _slopes(experiment)
+    rows = [
+        [
+            f"`{point['label']}`",
+            f"`{point['shape']}`",
+            text.time(point["median_ns"]),
+            text.number(point["gb_per_s"]),
+            f"{point['level']}, {text.number(slopes[point['level']])}",
+            text.percent(_share(experiment, point["label"], point)),
+        ]
+        for point in points
+    ]
+    return [
+        Heading("Kernels that only move"),
+        Text(
+            "These compute nothing that counts as an operation, so they have no intensity and no place in the picture. "
+            "Their bytes are compared with the roof of their level: every input read once, positions included, every "
+            "result written once. Whoever jumps about in memory fetches whole lines for single numbers, and whoever "
+            "sorts goes over them many times: neither is counted."
+        ),
+        Table(["Kernel", "Shape", "Median", "GB/s", "Roof, GB/s", "Share of it"], rows),
+    ]
+
+
 def _kernels(experiment: Experiment) -> list[Block]:
-    points = experiment.of("kernel")
+    points = [point for point in experiment.of("kernel") if point["flops"] > 0]
     if not points or _peak(experiment) is None:
         return []
     rows = []
@@ -172,7 +236,7 @@ def _kernels(experiment: Experiment) -> list[Block]:
             "kernels",
             "The engine's kernels on one thread. Slopes: bandwidth of each level; flat: multiply-adds. "
             "The nearer a point is to the roof of its own level, the less is left to win.",
-            _roofline(experiment, points, [point["label"] for point in points], 5.4, 0.04),
+            _draw_kernels(experiment, points),
         ),
         Table(headings, rows),
         *_readings(experiment, points),
@@ -188,7 +252,7 @@ def _readings(experiment: Experiment, points: list[Record]) -> list[Block]:
         best = max(bound, key=lambda point: float(point["gflop_per_s"]))
         blocks.append(
             Text(
-                f"{_count(experiment, 'bound by arithmetic', bound)} of {_count(experiment, 'kernels', points)} points "
+                f"{_count(experiment, 'bound by arithmetic', bound)} of {_count(experiment, 'points', points)} points "
                 "are under the flat roof. The highest of them is "
                 f"`{best['label']}` with {text.percent(_share(experiment, best['label'], best))} of the multiply-adds "
                 "there are."
@@ -200,9 +264,9 @@ def _readings(experiment: Experiment, points: list[Record]) -> list[Block]:
         names = ", ".join(f"`{name}`" for name in over)
         blocks.append(
             Text(
-                f"Above the roof drawn for {'it' if len(over) == 1 else 'them'}: {names}. The loop that the roof of "
-                "memory comes from goes over small pages, the engine's memory has large ones where the system gives "
-                "them, so the roof is drawn too low for those; or part of the bytes was still in a nearer cache."
+                f"Above the roof drawn for {'it' if len(over) == 1 else 'them'}: {names}. No roof is the last word: "
+                "part of the bytes may still have been in a nearer cache, and who writes where it has just read spares "
+                "memory a transfer that copying and adding pay for."
             )
         )
     return blocks
@@ -286,7 +350,7 @@ def _rungs(experiment: Experiment) -> list[Block]:
         Picture(
             "rungs",
             f"The rungs of the ladder at n = {n}, on one thread.",
-            _roofline(experiment, points, [point["name"] for point in points], 4.4, 0.15),
+            _draw_rungs(experiment, points),
         ),
         Table(["Rung", "What it is", "Median", "GFLOP/s", "Share of the roof", "Over the rung before", "Error"], rows),
     ]
@@ -318,7 +382,7 @@ def build(experiment: Experiment, run: dict[str, Experiment]) -> Page:
     return Page(
         "Under which roof?",
         _result(experiment),
-        _roofs(experiment) + _kernels(experiment) + _rungs(experiment),
+        _roofs(experiment) + _kernels(experiment) + _moves(experiment) + _rungs(experiment),
         "Look at the intensity before you tune. Under a slope the only thing that helps is to move fewer bytes: fuse "
         "kernels, keep data in a cache, use smaller types. Under the flat roof it is to keep the units busy. And far "
         "below both, something else is in the way: waiting, branches, or more work than was counted.",
