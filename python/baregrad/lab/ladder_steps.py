@@ -152,9 +152,10 @@ def _jumps(experiment: Experiment, counted: dict[str, dict[str, float]], n: int)
 
 def _draw_counts(experiment: Experiment, counted: dict[str, dict[str, float]], n: int) -> Figure:
     names = [name for name in counted if rung_at(experiment, name, n) is not None]
-    panels = [("time (ns)", [experiment.derived[f"ns_per_multiply_add.{name}"] for name in names])]
+    times: list[float | None] = [experiment.derived[f"ns_per_multiply_add.{name}"] for name in names]
+    panels = [("time (ns)", times)]
     for key, title in COUNTS:
-        panels.append((title, [counted[name].get(key, 0.0) for name in names]))
+        panels.append((title, [counted[name].get(key) for name in names]))
     panels = [(title, values) for title, values in panels if any(values)]
     figure, grid = style.new_figure(rows=2, columns=3, height=2.9)
     for index, axes in enumerate(grid.flat):
@@ -162,12 +163,17 @@ def _draw_counts(experiment: Experiment, counted: dict[str, dict[str, float]], n
         if index >= len(panels):
             continue
         title, values = panels[index]
-        axes.barh(range(len(names)), values, **style.bar(index))
+        axes.barh(range(len(names)), [value or 0.0 for value in values], **style.bar(index))
         axes.set_yticks(range(len(names)), [products.label(name) for name in names] if index % 3 == 0 else [])
         axes.invert_yaxis()
         axes.set_xscale("log")
-        positive = [value for value in values if value > 0]
-        axes.set_xlim(10 ** math.floor(math.log10(min(positive)) - 0.1), 10 ** math.ceil(math.log10(max(positive))))
+        positive = [value for value in values if value]
+        left = 10 ** math.floor(math.log10(min(positive)) - 0.1)
+        axes.set_xlim(left, 10 ** math.ceil(math.log10(max(positive))))
+        for place, value in enumerate(values):
+            if not value:
+                said = "not counted" if value is None else "0"
+                axes.annotate(said, (left, place), (3, 0), textcoords="offset points", va="center", fontsize=7.5)
         axes.minorticks_off()
         axes.set_title(title, fontsize=9)
         if index >= len(panels) - 3:

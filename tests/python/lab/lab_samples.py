@@ -55,6 +55,31 @@ RECORDS = [
 END = {"kind": "end", "seconds": 2.5}
 
 
+def product(
+    group: str, name: str, shape: tuple[int, int, int], dtype: str, threads: int, rate: float
+) -> dict[str, Any]:
+    """A record of a product of m x k by k x n at so many GFLOP/s, as the ladder and the wall write them."""
+    m, n, k = shape
+    ns = 2 * m * n * k / rate
+    return {
+        "kind": "product",
+        "name": name,
+        "m": m,
+        "n": n,
+        "k": k,
+        "dtype": dtype,
+        "threads": threads,
+        "gflop_per_s": rate,
+        "max_error": 1e-7,
+        "tolerance": 1e-5,
+        "median_ns": ns,
+        "p10_ns": 0.9 * ns,
+        "p90_ns": 1.1 * ns,
+        "repeats": 5,
+        "group": group,
+    }
+
+
 def write_run(folder: pathlib.Path, name: str, records: list[dict[str, Any]], tail: str = "") -> pathlib.Path:
     """A file of records, with whatever an interruption left behind them."""
     folder.mkdir(parents=True, exist_ok=True)

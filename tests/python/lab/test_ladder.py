@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import pathlib
+import sys
+
 import pytest
 
-from baregrad.lab.page import Heading, Page, Picture, Table, Text
-from baregrad.lab.pages import ladder
-from baregrad.lab.records import Experiment, Record
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from lab_samples import product  # noqa: E402
+
+from baregrad.lab.page import Heading, Page, Picture, Table, Text  # noqa: E402
+from baregrad.lab.pages import ladder  # noqa: E402
+from baregrad.lab.records import Experiment, Record  # noqa: E402
 
 # GFLOP/s of each rung, whatever the size: factors are then easy to see.
 RATES = {
@@ -23,25 +29,8 @@ WAYS = {"pthreads": 100.0, "openmp": 120.0, "pool": 150.0, "baregrad": 160.0}
 LIBRARIES = {"baregrad": 80.0, "openblas": 60.0, "numpy": 50.0}
 
 
-def product(group: str, name: str, n: int, threads: int, rate: float) -> Record:
-    ns = 2 * n**3 / rate
-    return {
-        "kind": "product",
-        "name": name,
-        "m": n,
-        "n": n,
-        "k": n,
-        "dtype": "float32",
-        "threads": threads,
-        "gflop_per_s": rate,
-        "max_error": 1e-7,
-        "tolerance": 1e-5,
-        "median_ns": ns,
-        "p10_ns": 0.9 * ns,
-        "p90_ns": 1.1 * ns,
-        "repeats": 5,
-        "group": group,
-    }
+def square(group: str, name: str, n: int, threads: int, rate: float) -> Record:
+    return product(group, name, (n, n, n), "float32", threads, rate)
 
 
 def introduction() -> list[Record]:
@@ -61,7 +50,7 @@ def ceilings(threads: list[int]) -> list[Record]:
 
 
 def rungs(sizes: list[int]) -> list[Record]:
-    return [product("rungs", name, n, 1, rate) for n in sizes for name, rate in RATES.items()]
+    return [square("rungs", name, n, 1, rate) for n in sizes for name, rate in RATES.items()]
 
 
 def counts(n: int, source: str = "callgrind") -> list[Record]:
@@ -88,9 +77,9 @@ def whole(threads: list[int]) -> list[Record]:
     sizes = [10, 16, 32, 64, 100, 128, 192, 256, 512, 1000, 1024, 2000]
     found = introduction() + ceilings(threads) + rungs(sizes) + counts(192)
     if len(threads) > 1:
-        found += [product("threads", name, n, 2, rate) for n in (64, 2000) for name, rate in WAYS.items()]
+        found += [square("threads", name, n, 2, rate) for n in (64, 2000) for name, rate in WAYS.items()]
     for t in threads:
-        found += [product("libraries", name, n, t, t * rate) for n in (10, 2000) for name, rate in LIBRARIES.items()]
+        found += [square("libraries", name, n, t, t * rate) for n in (10, 2000) for name, rate in LIBRARIES.items()]
     found += [{"kind": "library", "name": "openblas", "version": "OpenBLAS 0.3"}]
     return found
 
@@ -102,6 +91,13 @@ def build(records: list[Record], isa: str = "avx512") -> tuple[Page, Experiment]
 
 def prose(page: Page) -> str:
     return "\n".join([page.result, *(block.text for block in page.blocks if isinstance(block, Text | Heading))])
+
+
+def said_in_panel(page: Page, title: str) -> list[str]:
+    """Words beside the bars of a panel of the picture of counts."""
+    (picture,) = [block for block in page.blocks if isinstance(block, Picture) and block.name == "counts"]
+    (axes,) = [axes for axes in picture.figure.axes if axes.get_title() == title]
+    return [words.get_text() for words in axes.texts]
 
 
 def pictures(page: Page) -> list[str]:
@@ -139,6 +135,8 @@ def test_what_the_simulation_cannot_count_is_left_out_and_said() -> None:
     assert "knows no AVX-512" in prose(page)
     row = next(row for row in table(page, "instructions").rows if row[0] == "simd")
     assert row[3] == "–"
+    assert said_in_panel(page, "loads") == ["not counted"]
+    assert said_in_panel(page, "stores") == []
     page, _ = build(whole([1, 2]), isa="avx2")
     assert "AVX-512" not in prose(page)
     page, _ = build(whole([1, 2]), isa="sse4")

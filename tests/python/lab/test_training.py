@@ -96,6 +96,16 @@ def test_whole() -> None:
     assert asked.derived["alike_from_flops"] == point("", 2048, 64, 0)["flops"]
 
 
+def test_every_hidden_size_is_drawn_for_everybody() -> None:
+    page = training.build(experiment(hiddens=(16, 64, 256, 1024, 2048)), {})
+    (picture,) = [block for block in page.blocks if isinstance(block, Picture) and block.name == "training_sweep"]
+    names = [axes.get_title() for axes in picture.figure.axes]
+    assert names == ["baregrad", "baregrad in Python", "PyTorch, fused AdamW"]
+    for axes in picture.figure.axes:
+        drawn = [line.get_label() for line in axes.lines if str(line.get_label()).endswith("hidden")]
+        assert drawn == [f"{hidden} hidden" for hidden in (16, 64, 256, 1024, 2048)]
+
+
 def test_arena_that_faults_is_not_praised() -> None:
     text = prose(training.build(experiment(arena_faults=2.0), {}))
     assert "Both should be none" in text

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from baregrad.lab.page import Page, Picture, Table, Text
-from baregrad.lab.pages import wall
-from baregrad.lab.records import Experiment, Record
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from lab_samples import product  # noqa: E402
+
+from baregrad.lab.page import Page, Picture, Table, Text  # noqa: E402
+from baregrad.lab.pages import wall  # noqa: E402
+from baregrad.lab.records import Experiment, Record  # noqa: E402
 
 SHARES = {"baregrad": 0.9, "openblas": 0.8, "dnnl": 0.7, "numpy": 0.75}
 PEAKS = {"float32": 100.0, "float64": 50.0}
 
 
-def product(group: str, name: str, shape: tuple[int, int, int], dtype: str, threads: int, rate: float) -> Record:
+def sized(group: str, name: str, shape: tuple[int, int, int], dtype: str, threads: int, rate: float) -> Record:
     m, n, k = shape
-    ns = 2 * m * n * k / rate
-    return {
-        "kind": "product",
-        "name": name,
-        "m": m,
-        "n": n,
-        "k": k,
-        "dtype": dtype,
-        "threads": threads,
-        "gflop_per_s": rate,
-        "max_error": 1e-7,
-        "tolerance": 1e-5,
-        "median_ns": ns,
-        "p10_ns": 0.9 * ns,
-        "p90_ns": 1.1 * ns,
-        "repeats": 5,
-        "group": group,
-        "bytes": 4.0 * (m * n + n * k + m * k),
-    }
+    return {**product(group, name, shape, dtype, threads, rate), "bytes": 4.0 * (m * n + n * k + m * k)}
 
 
 def records(threads: list[int], names: list[str], sizes: list[int], rows: list[int]) -> list[Record]:
@@ -42,8 +30,8 @@ def records(threads: list[int], names: list[str], sizes: list[int], rows: list[i
                 if name == "dnnl" and dtype == "float64":
                     continue
                 rate = t * peak * SHARES[name]
-                found += [product("square", name, (n, n, n), dtype, t, rate) for n in sizes]
-                found += [product("skinny", name, (m, 1024, 1024), dtype, t, rate / 10) for m in rows]
+                found += [sized("square", name, (n, n, n), dtype, t, rate) for n in sizes]
+                found += [sized("skinny", name, (m, 1024, 1024), dtype, t, rate / 10) for m in rows]
     return found
 
 

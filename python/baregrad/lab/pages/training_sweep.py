@@ -110,32 +110,34 @@ def _peak_percent(sweep: Sweep, hidden: int, batch: int, peak: Record) -> float:
 
 
 def _lines(sweep: Sweep, peak: Record | None) -> Picture:
-    figure, axes = style.new_figure(height=4.2)
-    chosen = list(dict.fromkeys((sweep.hiddens[0], sweep.hiddens[len(sweep.hiddens) // 2], sweep.hiddens[-1])))
-    looks = {OURS: ("-", 2.0), OURS_IN_PYTHON: (":", 1.2), PYTORCH: ("--", 1.2)}
-    axes.set(xscale="log", yscale="log", xlabel="work per step, MFLOP", ylabel="time per step, µs")
-    for index, name in enumerate(sweep.names):
-        dashes, width = looks[name]
-        for marker, hidden in zip(style.MARKERS, chosen, strict=False):
+    figure, grid = style.new_figure(1, len(sweep.names), height=3.9)
+    panels = [grid] if len(sweep.names) == 1 else list(grid)
+    times = [float(record["median_ns"]) / 1e3 for record in sweep.by_key.values()]
+    work = [sweep.flops(*place) / 1e6 for place in sweep.places()]
+    for axes, name in zip(panels, sweep.names, strict=True):
+        axes.set(xscale="log", yscale="log", ylim=(min(times) / 3, 2 * max(times)))
+        axes.set_title(name, fontsize=9)
+        for index, hidden in enumerate(sweep.hiddens):
             batches = [batch for batch in sweep.batches if (name, hidden, batch) in sweep.by_key]
             axes.plot(
                 [sweep.flops(hidden, batch) / 1e6 for batch in batches],
                 [sweep.ns(name, hidden, batch) / 1e3 for batch in batches],
-                color=style.COLOURS[index], linestyle=dashes, linewidth=width, marker=marker, markersize=4.5,
-                label=f"{name}, {hidden} hidden",
+                label=f"{hidden} hidden",
+                **style.line(index),
             )
-    if peak is not None:
-        low, high = axes.get_ylim()
-        work = [sweep.flops(*place) / 1e6 for place in sweep.places()]
-        ends = [min(work), max(work)]
-        axes.plot(ends, [1e3 * end / peak["gflop_per_s"] for end in ends], color="black", linewidth=1,
-                  linestyle=(0, (6, 2)), label=f"FMA peak, {text.number(peak['gflop_per_s'])} GFLOP/s")
-        axes.set_ylim(low / 3, high)
-    axes.legend(fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3)
+        if peak is not None:
+            ends = [min(work), max(work)]
+            axes.plot(ends, [1e3 * end / peak["gflop_per_s"] for end in ends], color="black", linewidth=1,
+                      linestyle=(0, (6, 2)), label=f"FMA peak, {text.number(peak['gflop_per_s'])} GFLOP/s")
+        axes.set_xlabel("work per step, MFLOP", fontsize=9)
+        axes.tick_params(labelsize=8, labelleft=axes is panels[0])
+    panels[0].set_ylabel("time per step, µs", fontsize=9)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", fontsize=8, ncols=3)
     caption = (
-        "Time per step over the work in its products; along a line the batch grows. Nothing can be below the dashed "
-        "line. Where a line is flat, the step costs what every step costs; where it runs beside the dashed one, it is "
-        "arithmetic."
+        "Time per step over the work in its products, on the same axes for everybody; along a line the batch grows. "
+        "Nothing can be below the dashed line. Where a line is flat, the step costs what every step costs; where it "
+        "runs beside the dashed one, it is arithmetic."
     )
     return Picture("training_sweep", caption, figure)
 
