@@ -103,9 +103,11 @@ const char* stream_name(Stream stream) {
     case Stream::Copy:
       return "copy";
     case Stream::Add:
+      return "add";
+    case Stream::Update:
       break;
   }
-  return "add";
+  return "update";
 }
 
 double fma_gflop_per_s(int bits, int threads, double seconds) {
@@ -132,6 +134,7 @@ double stream_gb_per_s(Stream stream, std::size_t bytes, int threads, double sec
   const kernels::Ceilings loops = kernels::ceilings(kernels::active_isa());
   const Blocks blocks(bytes, threads);
   const std::int64_t n = blocks.floats();
+  const double moved = stream == Stream::Update ? 2 : 1;  // times each number
   const auto run = [&](bool streamed, double budget) {
     return best_rate(budget,
                      [&](std::int64_t passes) {
@@ -148,15 +151,18 @@ double stream_gb_per_s(Stream stream, std::size_t bytes, int threads, double sec
                              case Stream::Add:
                                loops.add(x, x + n / 3, x + n / 3 * 2, n / 3, streamed);
                                break;
+                             case Stream::Update:
+                               loops.update(x, n);
+                               break;
                            }
                          }
                        });
-                       return static_cast<double>(n) * sizeof(float) *
+                       return moved * static_cast<double>(n) * sizeof(float) *
                               static_cast<double>(threads) * static_cast<double>(passes);
                      }) /
            1e9;
   };
-  if (stream == Stream::Read) return run(false, seconds);
+  if (stream == Stream::Read || stream == Stream::Update) return run(false, seconds);
   return std::max(run(false, seconds / 2), run(true, seconds / 2));
 }
 
@@ -180,7 +186,7 @@ MeasuredCeilings measure_ceilings(const Machine& machine, int threads,
       all.fma.push_back({bits, on, fma_gflop_per_s(bits, on, kSecondsEach)});
     }
   }
-  for (const Stream stream : {Stream::Read, Stream::Copy, Stream::Add}) {
+  for (const Stream stream : {Stream::Read, Stream::Copy, Stream::Add, Stream::Update}) {
     for (const int on : counts) {
       const auto own = static_cast<std::size_t>(on);
       const std::pair<const char*, std::size_t> levels[] = {

@@ -10,7 +10,8 @@
 
 namespace baregrad::bench {
 
-enum class Stream { Read, Copy, Add };
+/// Update: read and written where it stands.
+enum class Stream { Read, Copy, Add, Update };
 
 const char* stream_name(Stream stream);
 

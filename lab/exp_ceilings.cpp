@@ -21,7 +21,7 @@ namespace {
 
 using bench::Stream;
 
-constexpr Stream kStreams[] = {Stream::Read, Stream::Copy, Stream::Add};
+constexpr Stream kStreams[] = {Stream::Read, Stream::Copy, Stream::Add, Stream::Update};
 
 /// How long to look, in seconds for each number.
 struct Effort {

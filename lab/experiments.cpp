@@ -10,10 +10,10 @@ namespace {
 
 constexpr Experiment kExperiments[] = {
     {"ceilings", "What can this machine do at best?",
-     "Loops that do nothing but multiply-adds, loops that do nothing but read, copy or add memory "
-     "of each cache's size, on the pages that tensors of so many bytes have, chains of loads that "
-     "wait for each other, and empty parallel regions. "
-     "The best of several rounds is the ceiling.",
+     "Loops that do nothing but multiply-adds, loops that do nothing but read, copy, add or update "
+     "memory of each cache's size, on the pages that tensors of so many bytes have, chains of "
+     "loads that wait for each other, and empty parallel regions. The best of several rounds is "
+     "the ceiling.",
      run_ceilings},
     {"ladder",
      "Where do the factors between a naive product of matrices and the engine's come from?",

@@ -211,7 +211,7 @@ RooflineKernel adamw_of(std::int64_t n, std::uint64_t seed) {
   optimizer->step();  // the first makes what it keeps
   const auto count = static_cast<std::uint64_t>(n);
   return {"AdamW step", to_string(parameter.shape()), [=] { optimizer->step(); },
-          profile::Work{14 * count, 7 * 4 * count}};
+          profile::Work{14 * count, 7 * 4 * count}, /*in_place=*/true};
 }
 
 }  // namespace

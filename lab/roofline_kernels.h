@@ -17,6 +17,7 @@ struct RooflineKernel {
   std::function<void()> run;
   /// Where the profiler counts nothing, since the work is no op: counted by hand.
   std::optional<profile::Work> by_hand = {};
+  bool in_place = false;  ///< writes where it reads
 };
 
 /// Makes its inputs when asked for, so that only those of one kernel are alive.

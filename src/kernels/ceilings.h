@@ -19,6 +19,9 @@ struct Ceilings {
   /// `streamed`: the stores go past the caches, which saves reading the lines they fill.
   void (*copy)(const float* x, float* out, std::int64_t n, bool streamed);
   void (*add)(const float* x, const float* y, float* out, std::int64_t n, bool streamed);
+  /// Every number is read and written where it stands, as optimizers do it: no line is fetched only
+  /// to be overwritten.
+  void (*update)(float* x, std::int64_t n);
 };
 
 /// The reference has no loops of its own: it gets the scalar ones. Throws ValueError for an

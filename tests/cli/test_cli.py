@@ -186,7 +186,7 @@ class InfoTest(CliTest):
             {(s["loop"], s["level"], s["threads"]) for s in data["streams"]},
             {
                 (loop, level, threads)
-                for loop in ("read", "copy", "add")
+                for loop in ("read", "copy", "add", "update")
                 for level in ("L1", "L2", "L3", "memory")
                 for threads in (1, 2)
             },

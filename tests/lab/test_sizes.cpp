@@ -10,6 +10,8 @@
 #include "baregrad/ops.h"
 #include "baregrad/profile.h"
 #include "bench/ceilings.h"
+#include "kernels/ceilings.h"
+#include "kernels/table.h"
 #include "lab/chase.h"
 #include "lab/counted_work.h"
 #include "lab/memory_levels.h"
@@ -49,6 +51,32 @@ TEST(MemoryLevels, HalfOfEachCacheOncePerThreadWhereItIsACores) {
   EXPECT_EQ(levels[2].work, 16U << 20);
   EXPECT_EQ(levels[3].name, "memory");
   EXPECT_GT(levels[3].work, 4UL * (32U << 20));
+}
+
+TEST(StreamCeilings, DoWhatTheirNamesSayOnEveryInstructionSet) {
+  constexpr std::int64_t kCount = 2 * kernels::Ceilings::kUnit;
+  for (const kernels::Isa isa : kernels::available_isas()) {
+    const kernels::Ceilings loops = kernels::ceilings(isa);
+    const Tensor x = arange(0, kCount, 1, DType::Float32);
+    const Tensor y = full({kCount}, 3, DType::Float32);
+    const float sum = kCount * (kCount - 1) / 2;
+    EXPECT_EQ(loops.read(x.data<float>(), kCount), sum);
+    for (const bool streamed : {false, true}) {
+      const Tensor out = zeros({kCount});
+      loops.copy(x.data<float>(), out.data<float>(), kCount / 2, streamed);
+      EXPECT_EQ(out.data<float>()[kCount / 2 - 1], kCount / 2 - 1);
+      EXPECT_EQ(out.data<float>()[kCount / 2], 0);
+      loops.add(x.data<float>(), y.data<float>(), out.data<float>(), kCount, streamed);
+      for (std::int64_t i = 0; i < kCount; ++i) {
+        ASSERT_EQ(out.data<float>()[i], static_cast<float>(i) + 3);
+      }
+    }
+    loops.update(x.data<float>(), kCount / 2);
+    for (std::int64_t i = 0; i < kCount; ++i) {
+      const auto before = static_cast<float>(i);
+      ASSERT_EQ(x.data<float>()[i], i < kCount / 2 ? before / 2 + 1 : before);
+    }
+  }
 }
 
 TEST(StreamCeilings, GoOverMemoryFromWhereTensorsHaveTheirs) {

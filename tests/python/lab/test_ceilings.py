@@ -54,6 +54,15 @@ def records(threads: list[int], pages: list[str]) -> list[Record]:
     return found
 
 
+def updates(threads: list[int]) -> list[Record]:
+    rate = rates("gb_per_s", 999.0)
+    return [
+        {"kind": "stream", "stream": "update", "level": level, "bytes": 1 << 14, "threads": n, **rate}
+        for level in ("L1", "L2", "memory")
+        for n in threads
+    ]
+
+
 def experiment(found: list[Record], **machine: Any) -> Experiment:
     header = {"kind": "header", "isa": "avx2", "machine": MACHINE | machine, "quick": False}
     return Experiment("ceilings", header, found, True)
@@ -124,3 +133,17 @@ def test_a_machine_that_says_nothing_of_itself() -> None:
 def test_nothing_measured() -> None:
     page = ceilings.build(experiment([]), {})
     assert page.result == "Nothing was measured."
+
+
+def test_updates_have_a_column_and_are_no_ceiling_of_the_others() -> None:
+    before = ceilings.build(experiment(records([1, 2], ["small"])), {})
+    after = ceilings.build(experiment(records([1, 2], ["small"]) + updates([1, 2])), {})
+    assert after.result == before.result
+    old, new = (
+        next(block for block in page.blocks if isinstance(block, Table) and block.headings[0] == "Level")
+        for page in (before, after)
+    )
+    assert "Update, GB/s" not in old.headings
+    assert new.headings[6] == "Update, GB/s"
+    assert {row[6] for row in new.rows} == {"999"}
+    assert [row[:6] + row[7:] for row in new.rows] == old.rows

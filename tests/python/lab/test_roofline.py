@@ -97,6 +97,25 @@ def test_points_above_their_roof_are_named() -> None:
     assert "Above the roof drawn for it: `add`." in prose(page)
 
 
+def test_who_writes_where_it_reads_has_a_roof_of_its_own() -> None:
+    roofs = [roof | {"update_gb_per_s": 2 * roof["gb_per_s"]} if "gb_per_s" in roof else roof for roof in ROOFS]
+    step = {**point("kernel", "AdamW", "memory", 0.5, 8.0), "in_place": True}
+    experiment = measured([*roofs, *({**kernel, "in_place": False} for kernel in KERNELS), step])
+    page = roofline.build(experiment, {})
+    assert experiment.derived["share AdamW"] == pytest.approx(0.8)
+    assert experiment.derived["share add"] == pytest.approx(0.9)
+    assert table(page, "Kernel").rows[3][6] == "memory, in place, 10.0"
+    assert table(page, "Roof").headings[5] == "Update, GB/s"
+    assert table(page, "Roof").rows[1][5] == "800"
+    (picture,) = [block for block in page.blocks if isinstance(block, Picture)]
+    drawn = [line.get_label() for line in picture.figure.axes[1].lines]
+    assert drawn == ["memory, 10.0 GB/s", "memory, in place, 20.0 GB/s", "multiply-adds, 100 GFLOP/s"]
+    # Records of before: the same roof for everybody.
+    old = measured([*ROOFS, step])
+    assert "Above the roof drawn for it: `AdamW`." in prose(roofline.build(old, {}))
+    assert old.derived["share AdamW"] == pytest.approx(1.6)
+
+
 def test_what_only_moves_is_compared_by_its_bytes() -> None:
     copy = {**point("kernel", "copy", "memory", 1.0, 1.0), "flops": 0, "bytes": 16000, "flop_per_byte": 0.0}
     copy |= {"gflop_per_s": 0.0, "gb_per_s": 8.0, "median_ns": 2000.0}

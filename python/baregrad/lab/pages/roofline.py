@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,6 +18,7 @@ from baregrad.lab.records import Experiment, Record
 _MARKERS = {"L1": "o", "L2": "s", "L3": "D", "memory": "^"}
 _COLOURS = dict(zip(_MARKERS, style.COLOURS[1:], strict=False))
 _DASHES = dict(zip(_MARKERS, style.DASHES[1:], strict=False))
+_IN_PLACE = ", in place"  # behind the name of a level
 _GOOD = 0.7  # of the roof
 
 
@@ -29,13 +32,21 @@ def _slopes(experiment: Experiment) -> dict[str, float]:
     return {record["name"]: record["gb_per_s"] for record in experiment.of("roof") if "gb_per_s" in record}
 
 
+def _slopes_in_place(experiment: Experiment) -> dict[str, float]:
+    """The same of whoever writes where it reads; older records have none."""
+    roofs = [record for record in experiment.of("roof") if "update_gb_per_s" in record]
+    return {record["name"]: max(record["gb_per_s"], record["update_gb_per_s"]) for record in roofs}
+
+
 def _roof_over(experiment: Experiment, point: Record) -> tuple[float, str]:
     """The lower of the two roofs over a point, in GFLOP/s, and its name."""
     peak = _peak(experiment)
-    slope = _slopes(experiment).get(point["level"])
+    slope, name = _slopes(experiment).get(point["level"]), point["level"]
+    if point.get("in_place") and name in _slopes_in_place(experiment):
+        slope, name = _slopes_in_place(experiment)[name], f"{name}{_IN_PLACE}"
     arithmetic = peak if peak is not None else math.inf
     memory = slope * point["flop_per_byte"] if slope is not None else math.inf
-    return (memory, point["level"]) if memory < arithmetic else (arithmetic, "arithmetic")
+    return (memory, name) if memory < arithmetic else (arithmetic, "arithmetic")
 
 
 def _count(experiment: Experiment, key: str, points: Sequence[Record]) -> int:
@@ -51,6 +62,10 @@ def _share(experiment: Experiment, key: str, point: Record) -> float:
 # ---- Pictures ------------------------------------------------------------------------------------
 
 
+def _dashes(level: str) -> Any:
+    return (0, (1, 3)) if level.endswith(_IN_PLACE) else _DASHES[level]
+
+
 def _draw_roofs(
     experiment: Experiment, axes: Axes, slopes: dict[str, float], low: float, high: float
 ) -> list[tuple[Place, Place]]:
@@ -62,7 +77,7 @@ def _draw_roofs(
         ridge = min(high, max(low, peak / slope))
         lines.append(((low, slope * low), (ridge, slope * ridge)))
         label = f"{level}, {text.number(slope)} GB/s"
-        axes.plot(*zip(*lines[-1], strict=True), color="black", linewidth=1, linestyle=_DASHES[level], label=label)
+        axes.plot(*zip(*lines[-1], strict=True), color="black", linewidth=1, linestyle=_dashes(level), label=label)
     lines.append(((low, peak), (high, peak)))
     label = f"multiply-adds, {text.number(peak)} GFLOP/s"
     axes.plot(*zip(*lines[-1], strict=True), color="black", linewidth=2, label=label)
@@ -91,7 +106,8 @@ def _draw_panel(
         chosen = [_place(point) for point in points if point["level"] == level]
         if chosen:
             axes.scatter(
-                *zip(*chosen, strict=True),
+                [x for x, _ in chosen],
+                [y for _, y in chosen],
                 marker=_MARKERS[level],
                 color=_COLOURS[level],
                 edgecolors="black",
@@ -106,11 +122,15 @@ def _draw_panel(
     return roofs
 
 
-def _finish(figure: Figure, panels: Sequence[tuple[Axes, Sequence[Record], list[tuple[Place, Place]]]], key: str) -> None:
+Panel = tuple[Axes, Sequence[Record], list[tuple[Place, Place]]]  # its points, and the lines of its roofs
+
+
+def _finish(figure: Figure, panels: Sequence[Panel], key: str) -> None:
     """The legend of all panels, and names beside points, which need to know how much room it leaves."""
-    handles = {}
+    handles: dict[str, Artist] = {}
     for axes, _, _ in panels:
-        handles.update(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+        artists, labels = axes.get_legend_handles_labels()
+        handles |= dict(zip(labels, artists, strict=True))
     panels[-1][0].set_xlabel("intensity, operations per byte")
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", fontsize=8, ncols=3)
     for axes, points, roofs in panels:
@@ -122,6 +142,11 @@ def _draw_kernels(experiment: Experiment, points: Sequence[Record]) -> Figure:
     slopes = _slopes(experiment)
     near = {level: slope for level, slope in slopes.items() if level != "memory"}
     far = {level: slope for level, slope in slopes.items() if level == "memory"}
+    # The roof of those in place is drawn where somebody stands under it.
+    owners = {point["level"] for point in points if point.get("in_place")}
+    above = {level: slope for level, slope in _slopes_in_place(experiment).items() if level in owners}
+    near |= {f"{level}{_IN_PLACE}": slope for level, slope in above.items() if level != "memory"}
+    far |= {f"{level}{_IN_PLACE}": slope for level, slope in above.items() if level == "memory"}
     kinds = [(near, "bytes that fit a cache"), (far, "bytes that fit no cache")]
     chosen = [(levels, title, [p for p in points if p["level"] in levels]) for levels, title in kinds]
     chosen = [each for each in chosen if each[2]]
@@ -148,7 +173,10 @@ def _roofs(experiment: Experiment) -> list[Block]:
     peak = _peak(experiment)
     if peak is None:
         return []
-    rows = [["arithmetic", f"{text.number(peak)} GFLOP/s", "", "", "", ""]]
+    streams = {"read": "Read", "copy": "Copy", "add": "Add"}
+    if _slopes_in_place(experiment):
+        streams["update"] = "Update"
+    rows = [["arithmetic", f"{text.number(peak)} GFLOP/s", *("" for _ in streams), ""]]
     for record in experiment.of("roof"):
         if "gb_per_s" not in record:
             continue
@@ -157,7 +185,7 @@ def _roofs(experiment: Experiment) -> list[Block]:
             [
                 record["name"],
                 f"{text.number(record['gb_per_s'])} GB/s",
-                *(text.number(record[f"{stream}_gb_per_s"]) for stream in ("read", "copy", "add")),
+                *(text.number(record[f"{stream}_gb_per_s"]) for stream in streams),
                 text.number(ridge),
             ]
         )
@@ -169,8 +197,19 @@ def _roofs(experiment: Experiment) -> list[Block]:
             "a slope, one for each cache and one for memory, and the second is flat. Left of the ridge, where slope "
             "and flat roof meet, bytes are the limit; right of it arithmetic is. All of it on one thread, in float32."
         ),
-        Table(["Roof", "Height", "Read, GB/s", "Copy, GB/s", "Add, GB/s", "Ridge, operations per byte"], rows),
-        Text("The height of a slope is the fastest of reading, copying and adding on half of that cache."),
+        Table(
+            ["Roof", "Height", *(f"{name}, GB/s" for name in streams.values()), "Ridge, operations per byte"],
+            rows,
+        ),
+        Text(
+            "The height of a slope is the fastest of reading, copying and adding on half of that cache."
+            + (
+                " Who writes where it has just read spares memory a transfer: such a kernel stands under the rate of "
+                "updates, a roof of its own."
+                if "update" in streams
+                else ""
+            )
+        ),
     ]
 
 
