@@ -151,7 +151,7 @@ void record_libraries(Notebook& notebook, const bench::peers::OpenedBlas& opened
   }
   notebook.note(
       "Operands and results of all but NumPy and PyTorch lie in the engine's memory, where large "
-      "blocks ask for huge pages; NumPy and PyTorch have their own, from malloc.");
+      "blocks ask for huge pages; NumPy and PyTorch take memory of their own.");
 }
 
 void record_peak(Notebook& notebook, DType dtype, int threads, double seconds) {
