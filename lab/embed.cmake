@@ -13,7 +13,7 @@ foreach(index RANGE ${last})
   endif()
 endforeach()
 file(WRITE "${OUTPUT}" "// Written by lab/embed.cmake.
-#include \"lab/flags_sources.h\"
+#include \"lab/flags/flags_sources.h\"
 
 namespace baregrad::lab {
 namespace {

@@ -10,9 +10,9 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "lab/child.h"
+#include "lab/counting/trial.h"
 #include "lab/experiments.h"
 #include "lab/scratch_folder.h"
-#include "lab/trial.h"
 
 namespace baregrad::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "baregrad/error.h"
-#include "lab/amdahl.h"
+#include "lab/scaling/amdahl.h"
 
 namespace baregrad::lab {
 namespace {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "baregrad/error.h"
-#include "lab/counters.h"
+#include "lab/counting/counters.h"
 #include "tests/io/temporary_folder.h"
 #include "tests/message_of.h"
 

@@ -6,7 +6,7 @@
 
 #include "baregrad/error.h"
 #include "lab/child.h"
-#include "lab/disassembly.h"
+#include "lab/flags/disassembly.h"
 #include "tests/io/temporary_folder.h"
 
 namespace baregrad::lab {

@@ -14,8 +14,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/energy.h"
-#include "lab/rapl.h"
+#include "lab/energy/energy.h"
+#include "lab/energy/rapl.h"
 #include "tests/io/temporary_folder.h"
 
 namespace baregrad::lab {

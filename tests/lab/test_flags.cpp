@@ -14,8 +14,8 @@
 
 #include "baregrad/error.h"
 #include "lab/compare_bits.h"
-#include "lab/flags_build.h"
-#include "lab/flags_sources.h"
+#include "lab/flags/flags_build.h"
+#include "lab/flags/flags_sources.h"
 #include "lab/float_control.h"
 #include "lab/ladder/rungs.h"
 #include "lab/scratch_folder.h"

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/jitter_runs.h"
+#include "lab/jitter/jitter_runs.h"
 
 namespace baregrad::lab {
 namespace {

@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "baregrad/error.h"
-#include "lab/branch_kernels.h"
-#include "lab/branch_trials.h"
-#include "lab/cache_kernels.h"
-#include "lab/code_block.h"
+#include "lab/branches/branch_kernels.h"
+#include "lab/branches/branch_trials.h"
+#include "lab/branches/code_block.h"
+#include "lab/cache/cache_kernels.h"
 #include "tests/message_of.h"
 
 namespace baregrad::lab {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/block_sources.h"
+#include "lab/pages/block_sources.h"
 
 namespace baregrad::lab {
 namespace {

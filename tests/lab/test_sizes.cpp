@@ -12,9 +12,9 @@
 #include "bench/ceilings.h"
 #include "kernels/ceilings.h"
 #include "kernels/table.h"
-#include "lab/chase.h"
-#include "lab/counted_work.h"
+#include "lab/ceilings/chase.h"
 #include "lab/memory_levels.h"
+#include "lab/roofline/counted_work.h"
 #include "lab/thread_counts.h"
 
 namespace baregrad::lab {

@@ -7,7 +7,7 @@
 #include "baregrad/allocator.h"
 #include "baregrad/ops.h"
 #include "bench/step_cost.h"
-#include "lab/trainee.h"
+#include "lab/training/trainee.h"
 
 namespace baregrad::lab {
 namespace {

@@ -17,7 +17,7 @@ SELF = {"tests/tools/check_repo.py", "tests/tools/test_repo_checks.py"}
 # Flags and settings that take IEEE arithmetic away. Prose may name them, to say that they are banned, and so may
 # the experiment that measures what they do, and its records. Nothing of ours is built with them.
 MEASURES_RELAXED_MATH = {
-    "lab/exp_flags.cpp",
+    "lab/flags/exp_flags.cpp",
     "python/baregrad/lab/pages/flags.py",
     "tests/python/lab/test_flags.py",
 }

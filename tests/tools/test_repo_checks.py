@@ -96,8 +96,8 @@ class CheckRepoTest(unittest.TestCase):
             self.assert_one("cmake/a.cmake", f"# A file.\nadd_compile_options({flag})\n", flag)
         self.assertEqual(check_repo.check_text("docs/a.md", "-ffast-math is banned\n"), [])
         named = "// A file.\nconst char* flag = \"-Ofast\";\n"
-        self.assert_one("lab/exp_ladder.cpp", named, "-Ofast")
-        self.assertEqual(check_repo.check_text("lab/exp_flags.cpp", named), [])
+        self.assert_one("lab/ladder/exp_ladder.cpp", named, "-Ofast")
+        self.assertEqual(check_repo.check_text("lab/flags/exp_flags.cpp", named), [])
         self.assertEqual(check_repo.check_text("docs/lab/flags.jsonl", '{"flags": "-Ofast"}\n'), [])
 
     def test_unfinished_work(self):

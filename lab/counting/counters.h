@@ -1,0 +1,43 @@
+// Counters of whatever kind this machine has.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/counting/callgrind.h"
+#include "lab/counting/counts.h"
+#include "lab/counting/perf_events.h"
+#include "lab/counting/trial.h"
+#include "lab/notebook.h"
+
+namespace baregrad::lab {
+
+/// Picks the way once: the hardware's counters, else Callgrind's simulation, else none.
+class Counter {
+ public:
+  explicit Counter(const bench::Machine& machine);
+
+  /// "hardware", "callgrind" or "none".
+  const std::string& source() const noexcept { return source_; }
+  bool any() const noexcept { return source_ != "none"; }
+  /// A record of kind "counter" that says how it is counted, and a note or an absence for the
+  /// reader. Once an experiment, inside of a part.
+  void introduce(Notebook& notebook) const;
+  /// Each trial alone, on one thread: one result for each.
+  std::vector<Counted> count(std::span<const TrialRun> runs) const;
+  /// A record of kind "count" for each: `name`, `size` and `warm_ups` of the trial, `source`, and
+  /// the counts.
+  /// Trials that cannot be counted are recorded as absent; none at all where there is no counter.
+  void record(Notebook& notebook, std::span<const TrialRun> runs) const;
+
+ private:
+  std::unique_ptr<PerfEvents> hardware_;
+  callgrind::Caches caches_;
+  std::string source_;
+  std::string why_no_hardware_;
+  std::string why_no_simulation_;
+};
+
+}  // namespace baregrad::lab
