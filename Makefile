@@ -163,6 +163,7 @@ test-long: build compile-release compile-asan compile-tsan test-docs ## The exha
 	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/cli/test_train.py
 	@$(step) "fuzz file formats" scripts/fuzz_files.sh --seconds 600
 	@BAREGRAD_TEST_LONG=1 $(step) "long test asan" $(no_aslr) $(run_ctest) --preset asan -L fuzz
+	@$(step) "clang-tidy, thorough" $(PYTHON) -B scripts/run_tidy.py --thorough -j $(JOBS) $(BUILD)/release
 
 .PHONY: bench
 bench: build compare libtorch-peer ## Run all benchmarks (BENCHES="elementwise ...", BENCH_ARGS="--json FILE")

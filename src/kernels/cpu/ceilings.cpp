@@ -36,17 +36,17 @@ double fma_loop(std::int64_t iterations, double* sink) {
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr auto kLanes = static_cast<std::int64_t>(hn::MaxLanes(D()));
-constexpr int kUnroll = 8;
-static_assert(Ceilings::kUnit % (kUnroll * kLanes) == 0);
+constexpr int kSums = 8;
+static_assert(Ceilings::kUnit % (kSums * kLanes) == 0);
 
 float read(const float* HWY_RESTRICT x, std::int64_t n) {
   const D d;
-  V sum[kUnroll];
-  for (int k = 0; k < kUnroll; ++k) sum[k] = hn::Zero(d);
-  for (std::int64_t i = 0; i < n; i += kUnroll * kLanes) {
-    for (int k = 0; k < kUnroll; ++k) sum[k] = hn::Add(sum[k], hn::Load(d, x + i + k * kLanes));
+  V sum[kSums];
+  for (int k = 0; k < kSums; ++k) sum[k] = hn::Zero(d);
+  for (std::int64_t i = 0; i < n; i += kSums * kLanes) {
+    for (int k = 0; k < kSums; ++k) sum[k] = hn::Add(sum[k], hn::Load(d, x + i + k * kLanes));
   }
-  for (int k = 1; k < kUnroll; ++k) sum[0] = hn::Add(sum[0], sum[k]);
+  for (int k = 1; k < kSums; ++k) sum[0] = hn::Add(sum[0], sum[k]);
   return hn::GetLane(hn::SumOfLanes(d, sum[0]));
 }
 
