@@ -114,6 +114,7 @@ void Node::lay_out(char* behind, const NodeSpec& spec) noexcept {
   auto* sizes = reinterpret_cast<std::int64_t*>(results_ + result_count_);
   for (std::size_t i = 0; i < spec.results.size(); ++i) {
     const Tensor& t = *spec.results[i];
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.PlacementNew): takes the block to end with the node
     new (results_ + i) Result{sizes, t.ndim(), t.dtype()};
     sizes = std::copy(t.shape().begin(), t.shape().end(), sizes);
   }
