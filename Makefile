@@ -2,7 +2,10 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+# One target after the other, but for those that `test-beside` runs.
+ifndef BESIDE
 .NOTPARALLEL:
+endif
 .DELETE_ON_ERROR:
 
 # The presets put each build in its own folder; build/baregrad is the released command.
@@ -43,9 +46,11 @@ $(BUILD)/%/build.ninja: CMakePresets.json | setup
 	@$(step) "configure $*" $(cmake) --preset $*
 	@touch $@
 
-.PHONY: compile-release compile-dev compile-asan compile-tsan
-compile-release compile-dev compile-asan compile-tsan: compile-%: $(BUILD)/%/build.ninja
+.PHONY: compile-release compile-dev compile-asan compile-tsan compile-tsan-all
+compile-release compile-dev compile-asan compile-tsan compile-tsan-all: compile-%: $(BUILD)/%/build.ninja
 	@$(step) "build $*" $(cmake) --build $(BUILD)/$* -j $(JOBS)
+# Never two of them at work in one folder.
+compile-release: | build
 
 # What a user needs, without the tests: half of what `compile-release` builds.
 .PHONY: build
@@ -66,7 +71,14 @@ wheel: build ## Build the Python wheel into build/wheel
 	  -Ccmake.define.BAREGRAD_WERROR=ON
 
 .PHONY: test
-test: test-repo test-release test-cli test-graph test-io test-python test-types test-wheel test-lab test-fuzz test-install test-asan test-tsan ## Build and run every test, also under ASan + UBSan and TSan
+test: test-release test-beside test-fuzz test-asan test-tsan ## Build and run every test, also under ASan + UBSan and TSan
+
+# What keeps one core busy, longest first: as many at a time as there are cores, the output of each in
+# one piece when it ends. None of them asserts a time.
+beside := test-lab test-python test-cli test-install test-types test-repo test-wheel test-io test-graph
+.PHONY: test-beside
+test-beside: build compile-release
+	@$(MAKE) --no-print-directory -j $(JOBS) --output-sync=target BESIDE=1 $(beside)
 
 .PHONY: test-repo
 test-repo: setup
@@ -144,7 +156,7 @@ test-docs: setup
 test-asan: setup compile-asan
 	@$(step) "test asan" $(no_aslr) $(run_ctest) --preset asan -LE long
 
-# All at 4 threads; at 2 what is about threads and memory, and the rest in test-long.
+# What speaks of threads, at 4 of them; at 2 the pool and the allocators. The rest, and all at 2, in test-long.
 .PHONY: test-tsan
 test-tsan: setup compile-tsan
 	@BAREGRAD_NUM_THREADS=4 $(step) "test tsan, 4 threads" $(no_aslr) $(run_ctest) --preset tsan -LE long
@@ -156,8 +168,9 @@ test-install: build compile-release
 	@$(step) "test the installed copy" env CMAKE=$(cmake) tests/tools/check_install.sh $(BUILD)/release
 
 .PHONY: test-long
-test-long: build compile-release compile-asan compile-tsan test-docs ## The exhaustive forms of the tests (hours)
-	@BAREGRAD_NUM_THREADS=2 $(step) "test tsan, 2 threads" $(no_aslr) $(run_ctest) --preset tsan -LE long
+test-long: build compile-release compile-asan compile-tsan-all test-docs ## The exhaustive forms of the tests (hours)
+	@for threads in 2 4; do BAREGRAD_NUM_THREADS=$$threads $(step) "test all of tsan, $$threads threads" \
+	  $(no_aslr) $(run_ctest) --preset tsan-all -LE long || exit; done
 	@BAREGRAD_TEST_LONG=1 $(step) "long test release" $(run_ctest) --preset release -L long
 	@BAREGRAD_TEST_LONG=1 BAREGRAD_BIN=$(CURDIR)/$(BUILD)/baregrad $(step) "long test of training" \
 	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/cli/test_train.py
