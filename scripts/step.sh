@@ -3,6 +3,8 @@
 set -uo pipefail
 title=$1
 shift
+# A ninja below would look for the job server of a parallel make, which is open to makes alone.
+unset MAKEFLAGS MFLAGS
 echo "== $title"
 start=$SECONDS
 "$@"
