@@ -2,6 +2,7 @@
 #include "baregrad/parallel.h"
 #include "tests/autograd/support.h"
 #include "tests/op_table/support.h"
+#include "tests/thread_counts.h"
 
 namespace baregrad {
 namespace {
@@ -52,12 +53,14 @@ class Determinism : public ::testing::TestWithParam<OpId> {};
 
 TEST_P(Determinism, SameBitsTwiceAndAtEveryThreadCount) {
   const OpRow& row = *op_table::find_row(GetParam());
+  std::vector<int> counts = several_threads();
+  counts.insert(counts.begin(), 1);
   const Threads restored;
   for (const Dims& shape : large_shapes(row)) {
     const Tensors inputs = many_inputs(row, 9, shape);
     set_num_threads(1);
     const std::vector<char> once = gradient_bytes(row, inputs);
-    for (const int threads : {1, 2, 3, 4, 8}) {
+    for (const int threads : counts) {
       set_num_threads(threads);
       EXPECT_TRUE(gradient_bytes(row, inputs) == once) << threads << " threads";
     }
@@ -69,13 +72,16 @@ INSTANTIATE_TEST_SUITE_P(All, Determinism, ::testing::ValuesIn(differentiable_op
 /// Sums of many contributions, formed in one order: a value used by several, duplicates in an
 /// index, operands that were broadcast.
 TEST(DeterminismOfSums, WhereGradientsMeet) {
+  std::vector<int> counts = several_threads();
+  counts.insert(counts.begin(), 1);
   const Threads restored;
   op_table::Rng rng(4);
   const Tensor start = op_table::sample(rng, DType::Float64, {300, 400});
   const Tensor bias = op_table::sample(rng, DType::Float64, {400});
   const Tensor at = op_table::sample_indices(rng, {50000}, 0, 300);
   std::vector<char> first;
-  for (const int threads : {1, 1, 2, 3, 4, 8}) {
+  counts.insert(counts.begin(), 1);
+  for (const int threads : counts) {
     set_num_threads(threads);
     const Tensor x = start.detach().requires_grad_();
     const Tensor b = bias.detach().requires_grad_();

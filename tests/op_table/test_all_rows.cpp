@@ -3,6 +3,7 @@
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
 #include "tests/op_table/support.h"
+#include "tests/thread_counts.h"
 
 namespace baregrad::op_table {
 namespace {
@@ -122,11 +123,12 @@ TEST_P(Rows, SameBitsAtEveryThreadCount) {
   const auto& [row, dtype] = GetParam();
   Rng rng(23);
   const int before = get_num_threads();
+  const std::vector<int> counts = several_threads();
   for (const Dims& shape : {Dims{3, 20011}, Dims{20011, 3}}) {
     const Inputs in = row->inputs(rng, dtype, shape);
     set_num_threads(1);
     const std::vector<Tensor> want = row->call(in);
-    for (const int threads : {2, 3, 4, 8}) {
+    for (const int threads : counts) {
       set_num_threads(threads);
       expect_all_same(row->call(in), want, std::to_string(threads) + " threads");
     }

@@ -6,6 +6,7 @@
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "golden.h"
+#include "tests/thread_counts.h"
 
 namespace baregrad {
 namespace {
@@ -162,13 +163,15 @@ Tensors run_many(const GoldenOptimizer& row) {
 }
 
 TEST_F(Updates, HaveTheSameBitsAtAnyThreadCountAndOnEveryIsa) {
+  std::vector<int> counts = several_threads();
+  counts.insert(counts.begin(), 1);
   for (const GoldenOptimizer& row : golden_optimizers()) {
     kernels::set_active_isa(Isa::Scalar);
     set_num_threads(1);
     const Tensors once = run_many(row);
     for (const Isa isa : kernels::available_isas()) {
       kernels::set_active_isa(isa);
-      for (const int threads : {1, 2, 3, 4, 8}) {
+      for (const int threads : counts) {
         if (threads > 1 && isa != kernels::available_isas().back()) continue;
         set_num_threads(threads);
         const Tensors again = run_many(row);
