@@ -62,6 +62,8 @@ class BAREGRAD_API Storage {
 
   void* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
+  /// Memory of somebody else, who may look at it and need not allow writes.
+  bool is_borrowed() const noexcept { return allocator_ == nullptr; }
   /// Counts writes through any view of this storage.
   std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void bump_version() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }

@@ -32,17 +32,18 @@ using Hook = std::function<Tensor(const Tensor& gradient)>;
 /// what autograd knows of them.
 class BAREGRAD_API TensorImpl {
  public:
-  TensorImpl(Ref<Storage>&& storage, DType dtype, const Layout& layout) noexcept;
-  /// Row-major from the start of the storage; `numel` is the product of the sizes.
-  TensorImpl(Ref<Storage>&& storage, DType dtype, const Dims& shape, std::int64_t numel) noexcept;
-  /// The same elements without a history.
-  TensorImpl(const TensorImpl& other) noexcept;
   TensorImpl& operator=(const TensorImpl&) = delete;
 
  private:
   friend class Ref<TensorImpl>;
   friend class Tensor;
   friend class History;
+  // All three in core/tensor.cpp, where Tensor makes them.
+  TensorImpl(Ref<Storage>&& storage, DType dtype, const Layout& layout) noexcept;
+  /// Row-major from the start of the storage; `numel` is the product of the sizes.
+  TensorImpl(Ref<Storage>&& storage, DType dtype, const Dims& shape, std::int64_t numel) noexcept;
+  /// The same elements without a history.
+  TensorImpl(const TensorImpl& other) noexcept;
   static void destroy(TensorImpl* impl) noexcept;
 
   std::atomic<std::uint32_t> refs_{1};

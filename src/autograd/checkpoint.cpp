@@ -103,11 +103,11 @@ class CheckpointNode final : public Node {
     }
     engine.run();
   }
-  bool release() noexcept override {
+  bool has_saved() const noexcept override { return true; }
+  void release() noexcept override {
     inputs_.clear();
     places_.clear();
     fn_ = nullptr;
-    return true;
   }
   Tensors saved_tensors() const override {
     Tensors tensors;

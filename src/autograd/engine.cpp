@@ -8,6 +8,7 @@
 #include "baregrad/ops.h"
 #include "core/history.h"
 #include "core/message.h"
+#include "core/per_thread.h"
 #include "ops/watch.h"
 #include "parallel/interrupt.h"
 
@@ -30,16 +31,12 @@ Tensor summed_to(const Tensor& g, const Dims& shape, const char* from) {
   return reshape(sum(g, axes, true), shape);
 }
 
-Engine::Lists& Engine::spare() noexcept {
-  static thread_local Lists lists;
-  return lists;
-}
-
 Engine::Engine(const Options& options) : options_(options) {
-  Lists& lists = spare();
-  slots_.swap(lists.slots);
-  free_.swap(lists.free);
-  turns_.swap(lists.turns);
+  Lists* lists = PerThread<Lists>::get();
+  if (lists == nullptr) return;
+  slots_.swap(lists->slots);
+  free_.swap(lists->free);
+  turns_.swap(lists->turns);
 }
 
 Engine::~Engine() {
@@ -51,10 +48,11 @@ Engine::~Engine() {
   slots_.clear();
   free_.clear();
   turns_.clear();
-  Lists& lists = spare();
-  lists.slots.swap(slots_);
-  lists.free.swap(free_);
-  lists.turns.swap(turns_);
+  Lists* lists = PerThread<Lists>::get();
+  if (lists == nullptr) return;
+  lists->slots.swap(slots_);
+  lists->free.swap(free_);
+  lists->turns.swap(turns_);
 }
 
 /// Where this walk keeps the gradients of a node; a new one takes its turn.
@@ -183,12 +181,31 @@ void Engine::take(Slot& slot) {
   apply(node, gradients);
 }
 
-void Engine::apply(Node& node, std::span<const Tensor> gradients) {
-  if (node.released()) {
+namespace {
+
+/// One walk at work in a node: what it saved stays until the last of them is out.
+class Visit {
+ public:
+  explicit Visit(Node& node) : node_(node) {
+    if (node.enter()) return;
     throw GradError(message(node.name(),
                             ": the values its gradient needs were freed by an earlier backward; "
                             "give that one retain_graph = true, or compute the result again"));
   }
+  ~Visit() { node_.leave(release_); }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  void release_at_end() noexcept { release_ = true; }
+
+ private:
+  Node& node_;
+  bool release_ = false;
+};
+
+}  // namespace
+
+void Engine::apply(Node& node, std::span<const Tensor> gradients) {
+  Visit visit(node);
   current_ = &node;
   if (const watch::Mask mask = watch::on(); mask == 0) [[likely]] {
     node.apply(gradients, *this);
@@ -204,7 +221,7 @@ void Engine::apply(Node& node, std::span<const Tensor> gradients) {
     watch::each_in_reverse(mask, [&](watch::Watcher& w) { w.backward_ends(node.name()); });
   }
   current_ = nullptr;
-  if (!options_.retain_graph && node.release()) node.mark_released();
+  if (!options_.retain_graph) visit.release_at_end();
 }
 
 void Engine::run_hooks(Node& node, std::span<Tensor> gradients) {

@@ -65,7 +65,6 @@ class Engine final : public Sink {
     std::vector<std::uint32_t> free;
     std::vector<Turn> turns;
   };
-  static Lists& spare() noexcept;
 
   Options options_;
   const Node* current_ = nullptr;  // whose rule runs

@@ -76,10 +76,9 @@ class FunctionNode final : public Node {
     for (std::size_t k = 0; k < made.size(); ++k) sink.give(edges()[k], std::move(made[k]), name_);
   }
 
-  bool release() noexcept override {
-    std::vector<Context::State::Kept>& kept = context_->state_->kept;
-    for (Context::State::Kept& one : kept) one = {};
-    return !kept.empty();
+  bool has_saved() const noexcept override { return !context_->state_->kept.empty(); }
+  void release() noexcept override {
+    for (Context::State::Kept& one : context_->state_->kept) one = {};
   }
   Tensors saved_tensors() const override {
     Tensors tensors;

@@ -11,6 +11,7 @@
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
+#include "core/alloc_internal.h"
 #include "core/fast_tls.h"
 #include "core/history.h"
 #include "core/recycle.h"
@@ -30,17 +31,37 @@ struct SmallNode {
   char bytes[320];
 };
 
-/// One string for all labels of one text; never freed, since nodes of any age point at them.
-const char* interned(std::string_view text) {
-  static std::mutex& mutex = *new std::mutex;
-  static auto& texts = *new std::unordered_set<std::string>;
-  const std::lock_guard lock(mutex);
-  return texts.emplace(text).first->c_str();
+/// What threads share here, and what becomes of it in a forked child.
+struct Shared final : detail::ForkParticipant {
+  /// Of labels. Held for a lookup, and across a fork, so that a child finds the set whole.
+  std::mutex label_mutex;
+  std::unordered_set<std::string> labels;
+  /// Leaves are few and their gradients large: a handful of locks serves them all. Held for as long
+  /// as adding up takes, which waits for other locks: a fork cannot wait for them, so a child
+  /// begins with fresh ones. What another thread was adding at that moment it does not find there.
+  std::array<std::mutex, 64> leaf_locks;
+
+  Shared() { detail::add_fork_participant(*this); }
+  void before_fork() noexcept override { label_mutex.lock(); }
+  void after_fork(bool in_child) noexcept override {
+    label_mutex.unlock();
+    if (!in_child) return;
+    for (std::mutex& lock : leaf_locks) new (&lock) std::mutex;
+  }
+};
+Shared& shared() {
+  static Shared& instance = *new Shared;
+  return instance;
 }
 
-/// Leaves are few and their gradients large: a handful of locks serves them all.
+/// One string for all labels of one text; never freed, since nodes of any age point at them.
+const char* interned(std::string_view text) {
+  const std::lock_guard lock(shared().label_mutex);
+  return shared().labels.emplace(text).first->c_str();
+}
+
 std::mutex& lock_of(const Leaf& leaf) {
-  static auto& locks = *new std::array<std::mutex, 64>;
+  auto& locks = shared().leaf_locks;
   return locks[reinterpret_cast<std::uintptr_t>(&leaf) / 64 % locks.size()];
 }
 
@@ -76,6 +97,16 @@ Node::Node(bool leaf) noexcept
 Node::~Node() {
   for (Edge& edge : edges()) edge.~Edge();
   nodes_gone.fetch_add(1, std::memory_order_release);
+}
+
+void Node::leave_others(bool release) noexcept {
+  if (release && has_saved()) visitors_.fetch_or(kToRelease, std::memory_order_acq_rel);
+  std::uint32_t left = visitors_.fetch_sub(1, std::memory_order_acq_rel) - 1;
+  // Who comes from now on is turned away, and may stand here too: one of them drops it.
+  if (left == kToRelease &&
+      visitors_.compare_exchange_strong(left, kReleased, std::memory_order_acq_rel)) {
+    this->release();
+  }
 }
 
 void Node::dispose() noexcept {

@@ -84,8 +84,10 @@ class Node : public GraphNode {
   /// Turns the gradients of the results into those of the inputs. `gradients` has one per result,
   /// undefined where none arrived; at least one is defined.
   virtual void apply(std::span<const Tensor> gradients, Sink& sink) = 0;
-  /// Drops what was saved for apply. True when there was something: apply cannot run again then.
-  virtual bool release() noexcept { return false; }
+  /// Whether something is saved for apply, which cannot run again without it.
+  virtual bool has_saved() const noexcept { return false; }
+  /// Drops it.
+  virtual void release() noexcept {}
   /// What release would drop, for those who look on.
   virtual Tensors saved_tensors() const { return {}; }
   bool is_leaf() const noexcept { return leaf_; }
@@ -97,8 +99,27 @@ class Node : public GraphNode {
 
   /// Grows with every node made: inputs always have smaller numbers.
   std::uint64_t number() const noexcept { return number_; }
-  bool released() const noexcept { return released_; }
-  void mark_released() noexcept { released_ = true; }
+  /// Walks of several threads may meet in a node. False when what it saved is gone; every `true` is
+  /// followed by a leave. The last one out drops what was saved, where one of them wants that.
+  bool enter() noexcept {
+    if ((visitors_.fetch_add(1, std::memory_order_acquire) & (kReleased | kToRelease)) == 0)
+        [[likely]]
+      return true;
+    leave(false);
+    return false;
+  }
+  void leave(bool release) noexcept {
+    std::uint32_t alone = 1;
+    if (release && has_saved() &&
+        visitors_.compare_exchange_strong(alone, kReleased, std::memory_order_acq_rel)) [[likely]] {
+      this->release();
+      return;
+    }
+    leave_others(release);
+  }
+  bool released() const noexcept {
+    return (visitors_.load(std::memory_order_acquire) & (kReleased | kToRelease)) != 0;
+  }
   const char* label() const noexcept { return label_; }
   Extras& extras() {
     if (!extras_) extras_ = std::make_unique<Extras>();
@@ -120,6 +141,7 @@ class Node : public GraphNode {
   };
   static Block allocate(std::size_t size, const NodeSpec& spec);
   void lay_out(char* behind, const NodeSpec& spec) noexcept;
+  void leave_others(bool release) noexcept;
   void dispose() noexcept override;
 
   std::uint64_t number_;
@@ -129,12 +151,15 @@ class Node : public GraphNode {
   const char* label_;
   std::unique_ptr<Extras> extras_;
   std::uint16_t result_count_ = 0;
-  bool released_ = false;
   bool recycled_ = false;
   const bool leaf_;
   std::uint32_t edge_count_ = 0;
   // Which walk has the node in hand, and where it keeps the node's gradients.
   std::atomic<Engine*> engine_{nullptr};
+  // How many walks are in apply, and what is to become of what was saved.
+  static constexpr std::uint32_t kReleased = 1U << 31;
+  static constexpr std::uint32_t kToRelease = 1U << 30;  // by the last one out
+  std::atomic<std::uint32_t> visitors_{0};
   std::uint32_t slot_ = 0;
 };
 

@@ -46,9 +46,8 @@ OpNode::~OpNode() {
 
 const Attrs& OpNode::attrs() const noexcept { return attrs_ != nullptr ? *attrs_ : kNoAttrs; }
 
-bool OpNode::release() noexcept {
+void OpNode::release() noexcept {
   for (std::uint32_t i = 0; i < saved_count_; ++i) saved_[i].value = Tensor();
-  return saved_count_ != 0;
 }
 
 Tensors OpNode::saved_tensors() const {

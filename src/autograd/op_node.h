@@ -44,7 +44,8 @@ class OpNode final : public Node {
 
   const char* name() const noexcept override { return op_name(op_); }
   void apply(std::span<const Tensor> gradients, Sink& sink) override;
-  bool release() noexcept override;
+  bool has_saved() const noexcept override { return saved_count_ != 0; }
+  void release() noexcept override;
   Tensors saved_tensors() const override;
 
   OpId op() const noexcept { return op_; }

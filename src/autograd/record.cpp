@@ -12,6 +12,7 @@
 #include "autograd/strided.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
+#include "core/alloc_internal.h"
 #include "core/history.h"
 #include "core/message.h"
 #include "ops/dispatch.h"
@@ -51,10 +52,17 @@ class BaseAfterWrite final : public Node {
   Layout base_;
 };
 
-/// Views are brought up to date by whoever looks first.
+/// Views are brought up to date by whoever looks first, and not across a fork.
+struct Refreshing final : detail::ForkParticipant {
+  std::mutex mutex;
+
+  Refreshing() { detail::add_fork_participant(*this); }
+  void before_fork() noexcept override { mutex.lock(); }
+  void after_fork(bool) noexcept override { mutex.unlock(); }
+};
 std::mutex& refresh_mutex() {
-  static std::mutex& mutex = *new std::mutex;
-  return mutex;
+  static Refreshing& refreshing = *new Refreshing;
+  return refreshing.mutex;
 }
 
 bool is_wanted_leaf(const Tensor& t) {

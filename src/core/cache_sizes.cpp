@@ -1,11 +1,15 @@
 // Cache sizes as the kernel lists them; where a container hides that, as the C library finds them
-// by asking the CPU. Allocates nothing, so that noexcept holds.
+// by asking the CPU.
 #include "core/cache_sizes.h"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
+#include <climits>
+#include <cstdint>
 #include <cstdio>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -36,7 +40,7 @@ class Line {
   std::string_view text() const noexcept { return {text_.data(), length_}; }
 
  private:
-  std::array<char, 256> text_{};
+  std::array<char, 4096> text_{};
   std::size_t length_ = 0;
 };
 
@@ -48,17 +52,18 @@ int number_or(std::string_view text, int otherwise) noexcept {
 
 /// How many CPUs a list such as "0-3,8" names; 0 when it is none.
 int count_list(std::string_view list) noexcept {
-  int count = 0;
+  std::int64_t count = 0;
   while (!list.empty()) {
     const std::string_view item = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), item.size() + 1));
     const int first = number_or(item, -1);
     if (first < 0) return 0;
     const std::size_t dash = item.find('-');
-    count +=
-        dash == std::string_view::npos ? 1 : number_or(item.substr(dash + 1), first) - first + 1;
+    const int last = dash == std::string_view::npos ? first : number_or(item.substr(dash + 1), -1);
+    if (last < first) return 0;
+    count += std::int64_t{last} - first + 1;
   }
-  return count;
+  return count <= INT_MAX ? static_cast<int>(count) : 0;
 }
 
 /// "512K", "32M" or plain bytes.
@@ -97,18 +102,37 @@ std::size_t ask_c_library(std::span<Cache> found) noexcept {
 struct Caches {
   std::array<Cache, kMostCaches> all{};
   std::size_t count = 0;
+  CacheSizes sizes = kUsualCacheSizes;
 
-  Caches() noexcept {
+  void look() noexcept {
     count = detail::read_caches("/sys/devices/system/cpu/cpu0/cache", all);
     if (count == 0) count = ask_c_library(all);
+    sizes = {size_or(1, kUsualCacheSizes.l1), size_or(2, kUsualCacheSizes.l2),
+             size_or(3, kUsualCacheSizes.l3)};
+  }
+
+ private:
+  std::size_t size_or(int level, std::size_t usual) const noexcept {
+    for (const Cache& cache : std::span(all).first(count)) {
+      if (cache.level == level && cache.kind != CacheKind::Instruction) return cache.bytes;
+    }
+    return usual;
   }
 };
 
-std::size_t size_or(int level, std::size_t usual) noexcept {
-  for (const Cache& cache : caches()) {
-    if (cache.level == level && cache.kind != CacheKind::Instruction) return cache.bytes;
-  }
-  return usual;
+/// Looked up once. Not under a lock, nor as a local static, which has one: a fork while another
+/// thread is in here would leave it locked for ever. Who comes second throws its own away.
+const Caches& known_caches() noexcept {
+  static constinit std::atomic<const Caches*> known{nullptr};
+  static constexpr Caches kNothing;
+  const Caches* seen = known.load(std::memory_order_acquire);
+  if (seen != nullptr) return *seen;
+  auto* found = new (std::nothrow) Caches;
+  if (found == nullptr) return kNothing;
+  found->look();
+  if (known.compare_exchange_strong(seen, found, std::memory_order_acq_rel)) return *found;
+  delete found;
+  return *seen;
 }
 
 }  // namespace
@@ -133,14 +157,10 @@ std::size_t detail::read_caches(const char* folder, std::span<Cache> found) noex
 }
 
 std::span<const Cache> caches() noexcept {
-  static const Caches known;
+  const Caches& known = known_caches();
   return std::span(known.all).first(known.count);
 }
 
-const CacheSizes& cache_sizes() noexcept {
-  static const CacheSizes sizes{size_or(1, kUsualCacheSizes.l1), size_or(2, kUsualCacheSizes.l2),
-                                size_or(3, kUsualCacheSizes.l3)};
-  return sizes;
-}
+const CacheSizes& cache_sizes() noexcept { return known_caches().sizes; }
 
 }  // namespace baregrad

@@ -64,7 +64,8 @@ class History {
   static Tensor plain(const Tensor& t);
   /// Nobody else can see these elements.
   static bool is_sole_owner(const Tensor& t) noexcept {
-    return t.impl_.use_count() == 1 && t.impl_->storage_.use_count() == 1;
+    return t.impl_.use_count() == 1 && t.impl_->storage_.use_count() == 1 &&
+           !t.impl_->storage_->is_borrowed();
   }
 
   // ---- Recording, in this thread

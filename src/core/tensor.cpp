@@ -79,8 +79,8 @@ TensorImpl::TensorImpl(Ref<Storage>&& storage, DType dtype, const Layout& layout
   aligned_ = (reinterpret_cast<std::uintptr_t>(data_) & (itemsize(dtype) - 1)) == 0;
 }
 
-inline TensorImpl::TensorImpl(Ref<Storage>&& storage, DType dtype, const Dims& shape,
-                              std::int64_t numel) noexcept
+TensorImpl::TensorImpl(Ref<Storage>&& storage, DType dtype, const Dims& shape,
+                       std::int64_t numel) noexcept
     : dtype_(dtype),
       contiguous_(true),
       numel_(numel),
@@ -90,7 +90,7 @@ inline TensorImpl::TensorImpl(Ref<Storage>&& storage, DType dtype, const Dims& s
   set_contiguous_strides(layout_);
 }
 
-inline TensorImpl::TensorImpl(const TensorImpl& other) noexcept
+TensorImpl::TensorImpl(const TensorImpl& other) noexcept
     : dtype_(other.dtype_),
       contiguous_(other.contiguous_),
       numel_(other.numel_),

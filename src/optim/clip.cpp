@@ -1,6 +1,7 @@
 // Clipping of gradients: a pass that adds up their squares, a pass that scales them.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "baregrad/error.h"
@@ -8,6 +9,7 @@
 #include "baregrad/optim.h"
 #include "core/message.h"
 #include "core/number_text.h"
+#include "core/per_thread.h"
 #include "kernels/step.h"
 #include "optim/views.h"
 
@@ -75,17 +77,18 @@ class Gradients {
 /// The lists of this thread: with their memory kept, a clip in every step allocates nothing.
 class GradientsScope {
  public:
-  GradientsScope(const Tensors& params, const char* who) { gradients().gather(params, who); }
-  ~GradientsScope() { gradients().clear(); }
+  GradientsScope(const Tensors& params, const char* who) {
+    if (gradients_ == nullptr) gradients_ = &own_.emplace();
+    gradients_->gather(params, who);
+  }
+  ~GradientsScope() { gradients_->clear(); }
   GradientsScope(const GradientsScope&) = delete;
   GradientsScope& operator=(const GradientsScope&) = delete;
-  Gradients* operator->() const noexcept { return &gradients(); }
+  Gradients* operator->() const noexcept { return gradients_; }
 
  private:
-  static Gradients& gradients() {
-    static thread_local Gradients lists;
-    return lists;
-  }
+  Gradients* gradients_ = PerThread<Gradients>::get();
+  std::optional<Gradients> own_;  // where the thread has none any more
 };
 
 }  // namespace

@@ -230,5 +230,44 @@ TEST(Function, NothingIsKeptAlive) {
   EXPECT_EQ(current_allocator().stats().live_bytes, bytes);
 }
 
+/// Gives memory of its own as a gradient.
+struct GivesBorrowed : autograd::Function<GivesBorrowed> {
+  static constexpr const char* kName = "gives_borrowed";
+  static inline float memory[4];
+  static Tensor forward(autograd::Context&, const Tensor& x) { return x * 2.0; }
+  static autograd::Tensors backward(autograd::Context&, const autograd::Tensors&) {
+    return {Tensor::from_blob(memory, {4}, DType::Float32)};
+  }
+};
+
+TEST(Function, BorrowedMemoryIsNotAddedTo) {
+  std::fill_n(GivesBorrowed::memory, 4, 5.0F);
+  const std::vector<float> fives(4, 5.0F);
+  const auto now = [] {
+    return std::vector<float>(GivesBorrowed::memory, GivesBorrowed::memory + 4);
+  };
+  const Tensor w = ones({4}).requires_grad_();
+  // It comes second to a gradient that others hold, ...
+  const Tensor x = w * 1.0;
+  const Tensor z = w * 1.0;
+  const Tensor made = GivesBorrowed::apply(x);
+  sum((x + z) + made).backward();
+  EXPECT_EQ(now(), fives);
+  EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>(4, 7.0F)));
+  // ... first, ...
+  w.zero_grad();
+  const Tensor y = w * 1.0;
+  const Tensor later = y * 3.0;
+  sum(GivesBorrowed::apply(y) + later).backward();
+  EXPECT_EQ(now(), fives);
+  EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>(4, 8.0F)));
+  // ... and straight to a leaf, twice.
+  w.zero_grad();
+  sum(GivesBorrowed::apply(w)).backward();
+  sum(GivesBorrowed::apply(w)).backward();
+  EXPECT_EQ(now(), fives);
+  EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>(4, 10.0F)));
+}
+
 }  // namespace
 }  // namespace baregrad

@@ -1,7 +1,13 @@
 // Several threads: graphs that share leaves, and one graph walked by two at once.
+#include <atomic>
 #include <barrier>
+#include <string>
 #include <thread>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "baregrad/error.h"
 #include "baregrad/parallel.h"
 #include "tests/autograd/support.h"
 #include "tests/op_table/support.h"
@@ -113,6 +119,48 @@ TEST(Threads, AViewWithoutHistoryReadBySeveral) {
     in_threads(4, [&](int) { sum(view * x).backward(); });
     EXPECT_EQ(values(x.grad()), (std::vector<double>{12, 12, 12}));
   }
+}
+
+// Neither keeps the graph: whoever comes too late is told so, and nobody reads what is gone.
+TEST(Threads, ASharedTrunkFreedByWhoeverIsFirst) {
+  for (int round = 0; round < 200; ++round) {
+    const Tensor x = ones({40}, DType::Float64).requires_grad_();
+    Tensor trunk = x;
+    for (int k = 0; k < 8; ++k) trunk = tanh(trunk * (trunk + 1.0));
+    Tensor ends[] = {sum(trunk * 2.0), sum(trunk * 3.0)};
+    trunk = {};
+    std::atomic<int> refused{0};
+    in_threads(2, [&](int i) {
+      try {
+        ends[i].backward();
+      } catch (const GradError& e) {
+        EXPECT_NE(std::string(e.what()).find("retain_graph"), std::string::npos) << e.what();
+        ++refused;
+      }
+    });
+    EXPECT_LE(refused, 1);
+  }
+}
+
+TEST(Fork, WhileAnotherThreadAddsToTheSameLeaf) {
+  const Tensor w = ones({1000000}).requires_grad_();
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) sum(w).backward();
+  });
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      sum(w).backward();
+      _exit(w.grad().defined() ? 13 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 13) << status;
+  }
+  stop = true;
+  other.join();
 }
 
 TEST(Threads, RecordingIsSwitchedPerThread) {
