@@ -325,6 +325,15 @@ void multiply_pixels(const ConvGeometry& s, std::int64_t m, std::int64_t k, cons
   gemm_batched(call, batch);
 }
 
+/// Sums of no terms: the bias, or zero. However large the filters, nothing is walked but `out`.
+template <class T>
+void fill_planes(T* out, std::int64_t images, std::int64_t planes, std::int64_t pixels,
+                 const T* bias) {
+  for (std::int64_t i = 0; i < images * planes; ++i, out += pixels) {
+    std::fill_n(out, pixels, bias != nullptr ? bias[i % planes] : T(0));
+  }
+}
+
 template <class T>
 void conv2d(const IrregularCall& call) {
   const View& x = call.in[0];
@@ -338,6 +347,10 @@ void conv2d(const IrregularCall& call) {
   if (s.pointwise()) {
     return multiply_pixels<T>(s, filters, channels, w, channels, 1, filters * channels,
                               static_cast<const T*>(x.data), bias, static_cast<T*>(y.data));
+  }
+  if (channels == 0) {
+    return fill_planes(static_cast<T*>(y.data), s.images, s.filters, s.out_height * s.out_width,
+                       bias);
   }
   const std::int64_t depth = channels * s.kernel_height * s.kernel_width;
   Correlation<T> c;
@@ -467,6 +480,9 @@ void conv2d_input(const IrregularCall& call) {
                               static_cast<const T*>(g.data), nullptr, static_cast<T*>(out.data));
   }
   auto* to = static_cast<T*>(out.data);
+  if (filters == 0)
+    return fill_planes(to, s.images, s.channels, s.height * s.width,
+                       static_cast<const T*>(nullptr));
   if (suits_spreading(s)) return spread_filters<T>(s, static_cast<const T*>(g.data), w, to);
   const std::int64_t most = filters * s.kernel_height * s.kernel_width;
   const std::int64_t columns = round_up(channels, conv_kernels<T>().lanes);

@@ -111,7 +111,7 @@ std::int64_t block_rows(const ConvTaps& rows, const ConvTaps& cols, const ConvBl
       whole.rows.planes() * whole.cols.planes() * whole.cols.length * wish.channels * wish.item;
   const auto room = static_cast<std::int64_t>(cache_sizes().l2 / 2);
   std::int64_t most = (room - halo * row) / std::max<std::int64_t>(row + wish.row_bytes, 1);
-  most = std::clamp<std::int64_t>(most, std::max<std::int64_t>(1, halo), wish.height);
+  most = std::min(std::max(most, std::max<std::int64_t>(1, halo)), wish.height);
   if (wish.images < kTasks) {
     const std::int64_t parts = (kTasks + wish.images - 1) / std::max<std::int64_t>(wish.images, 1);
     const std::int64_t few = std::max((wish.height + parts - 1) / parts,

@@ -200,9 +200,11 @@ class Spreader {
   void add(const T* from, std::int64_t count, std::int64_t start, std::int64_t step,
            T* line) const {
     const Reach cols(start, step, count, 0, s_.width);
+    if (cols.begin == cols.end) return;
     if (step == 1) {
-      T* const to = line + start;
-      for (std::int64_t i = cols.begin; i < cols.end; ++i) to[i] += from[i];
+      T* const to = line + (start + cols.begin);
+      from += cols.begin;
+      for (std::int64_t i = 0; i < cols.end - cols.begin; ++i) to[i] += from[i];
     } else {
       for (std::int64_t i = cols.begin; i < cols.end; ++i) line[start + i * step] += from[i];
     }
@@ -237,11 +239,14 @@ bool suits_spreading(const ConvGeometry& s) {
   double correlated = channels * filters;
   double phases = 1;
   for (int axis = 0; axis < 2; ++axis) {
-    correlated *= static_cast<double>(s.kernel(axis) * ceil_div(size[axis], s.stride[axis]));
+    correlated *= static_cast<double>(s.kernel(axis)) *
+                  static_cast<double>(ceil_div(size[axis], s.stride[axis]));
     phases *= static_cast<double>(std::min(s.stride[axis], s.kernel(axis)));
   }
-  const double products = channels * static_cast<double>(s.out_height * s.out_width) *
-                          static_cast<double>(s.kernel_height * s.kernel_width);
+  double products = channels;
+  for (const std::int64_t factor : {s.out_height, s.out_width, s.kernel_height, s.kernel_width}) {
+    products *= static_cast<double>(factor);
+  }
   return correlated + kPhase * phases > kSpread * products * (filters + kAdd) && products > 0;
 }
 

@@ -35,6 +35,18 @@ void expect_cache(const Cache& cache, int level, CacheKind kind, std::size_t byt
   EXPECT_EQ(cache.shared_by, shared_by);
 }
 
+TEST_F(CacheFolder, ListsOfManyCpus) {
+  std::string evens = "0";
+  for (int cpu = 2; cpu < 256; cpu += 2) evens += "," + std::to_string(cpu);
+  add(0, "3", "Unified", "32M", evens);
+  add(1, "3", "Unified", "32M", "3-0");
+  add(2, "3", "Unified", "32M", "0-2147483647,0-2147483647");
+  ASSERT_EQ(read(), 3U);
+  EXPECT_EQ(found_[0].shared_by, 128);
+  EXPECT_EQ(found_[1].shared_by, 0) << "a range that runs backwards";
+  EXPECT_EQ(found_[2].shared_by, 0) << "more than a number can count";
+}
+
 TEST_F(CacheFolder, SizesKindsAndSharing) {
   add(0, "1", "Data", "48K", "0,8");
   add(1, "1", "Instruction", "32K", "0");
@@ -53,7 +65,7 @@ TEST_F(CacheFolder, NearestFirstWhateverTheOrder) {
   add(2, "1", "Data", "2000", "0-");
   ASSERT_EQ(read(), 3U);
   expect_cache(found_[0], 1, CacheKind::Instruction, 1000, 0);
-  expect_cache(found_[1], 1, CacheKind::Data, 2000, 1);
+  expect_cache(found_[1], 1, CacheKind::Data, 2000, 0);
   expect_cache(found_[2], 3, CacheKind::Unified, 1UL << 30, 0);
 }
 

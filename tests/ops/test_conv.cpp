@@ -454,6 +454,17 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // PyTorch 2.13 on pattern(1,1,5,6).
+// Sums of no terms, however large the filters: only the result is walked.
+TEST_F(Convolution, WithoutChannelsOrFilters) {
+  constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+  const Tensor bias = Tensor::of<float>({2, 3});
+  const Tensor y = conv2d(zeros({1, 0, kHuge, 4}), zeros({2, 0, kHuge - 1, 3}), bias);
+  EXPECT_EQ(y.shape(), (Dims{1, 2, 2, 2}));
+  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{2, 2, 2, 2, 3, 3, 3, 3}));
+  const Tensor x = conv_transpose2d(zeros({1, 0, 2, 2}), zeros({0, 2, 3, 3}));
+  EXPECT_EQ(x.to_vector<float>(), std::vector<float>(32, 0.0F));
+}
+
 TEST(Pooling, AsInPyTorch) {
   const Tensor x = pattern({1, 1, 5, 6});
   const PoolOptions odd{{3, 2}, {2, 3}, {1, 1}, true};

@@ -75,7 +75,7 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
 SkinnyBlocks skinny_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n,
                            std::int64_t k) {
   const CacheSizes& cache = cache_sizes();
-  // In L2s: the C library reports the L3 of a whole socket, of which a core has a small share.
+  // In L2s: an L3 is shared, and of a whole socket's a core has a small part.
   const bool far = k * n > room(8 * cache.l2, kernels);
   // Several tasks share B, none of which takes less than a few microseconds. They cut k, so that
   // each reads memory from one end to the other; columns are cut only where the sums of a task
