@@ -20,6 +20,8 @@
 namespace baregrad::lab {
 namespace {
 
+constexpr const char* kPrefix = "baregrad-lab-";
+
 /// Where a handler of signals finds the folders. `path` is written before mkdtemp makes the folder,
 /// so that there is no moment in which a folder is not known.
 struct Place {
@@ -33,6 +35,22 @@ Place* take_place() noexcept {
     if (!place.taken.exchange(true)) return &place;
   }
   return nullptr;
+}
+
+/// A handler that comes in between must not see the beginning of a path, which is somebody's
+/// folder: the first letter, without which there is none, is written last.
+void write_path(Place& place, const std::string& path) noexcept {
+  volatile char* to = place.path.data();
+  to[0] = '\0';
+  for (std::size_t i = path.size(); i > 0; --i) to[i] = path.c_str()[i];
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  to[0] = path[0];
+}
+
+/// Whether this is a folder of ours, or will be.
+bool is_ours(const char* path) noexcept {
+  const char* name = std::strrchr(path, '/');
+  return name != nullptr && std::strncmp(name + 1, kPrefix, std::strlen(kPrefix)) == 0;
 }
 
 void give_back(const std::string& path) noexcept {
@@ -82,9 +100,9 @@ ScratchFolder::ScratchFolder(const std::string& otherwise) {
   Place* place = take_place();
   if (place == nullptr) throw Error("lab: too many scratch folders at once");
   for (const std::string& parent : {usual, otherwise}) {
-    const std::string pattern = parent + "/baregrad-lab-XXXXXX";
+    const std::string pattern = parent + "/" + kPrefix + "XXXXXX";
     if (pattern.size() < place->path.size()) {
-      std::memcpy(place->path.data(), pattern.c_str(), pattern.size() + 1);
+      write_path(*place, pattern);
       if (::mkdtemp(place->path.data()) != nullptr) {
         path_ = place->path.data();
         return;
@@ -119,6 +137,7 @@ void remove_scratch_folders() noexcept {
   constexpr timespec kPause{0, 10'000'000};
   for (const Place& place : places) {
     const char* path = place.path.data();
+    if (path[0] == '\0' || !is_ours(path)) continue;
     for (int i = 0; i < kTries && path[0] != '\0' && ::access(path, F_OK) == 0; ++i) {
       if (i > 0) ::nanosleep(&kPause, nullptr);
       remove_tree(AT_FDCWD, path);

@@ -119,9 +119,9 @@ void leave_core(pid_t thread, int core) noexcept {
 class Bed {
  public:
   /// Returns when woken, and at once if done(). With a `nap`, on_nap() is called each time so much
-  /// has passed.
+  /// has passed. True when somebody took the call, and so may be changing this thread's mask.
   template <class Done, class OnNap>
-  void sleep_unless(Done done, const timespec* nap, OnNap on_nap) noexcept {
+  bool sleep_unless(Done done, const timespec* nap, OnNap on_nap) noexcept {
     state_.store(kAsleep, std::memory_order_seq_cst);
     // Pairs with the waker, which makes done() true first and looks at state_ then.
     if (!done()) {
@@ -132,11 +132,11 @@ class Bed {
         }
       }
     }
-    state_.store(kUp, std::memory_order_relaxed);
+    return state_.exchange(kUp, std::memory_order_relaxed) == kHelped;
   }
   template <class Done>
-  void sleep_unless(Done done) noexcept {
-    sleep_unless(done, nullptr, [] {});
+  bool sleep_unless(Done done) noexcept {
+    return sleep_unless(done, nullptr, [] {});
   }
   /// Whether there was a sleeper to wake.
   bool wake() noexcept {
@@ -451,14 +451,17 @@ void* Pool::worker_main(void* share_address) {
   for (;;) {
     const std::chrono::nanoseconds spin(pool.spin_ns_.load(std::memory_order_relaxed));
     // A worker that wakes too late for its region spins again: the next one may be near.
+    bool helped = false;
     if (!spin_until(has_tickets, spin)) {
-      share.bed.sleep_unless(has_tickets);
+      helped = share.bed.sleep_unless(has_tickets);
     }
     // Schedulers like to wake a thread on its waker's core. Two threads that take turns there look
     // like one to the load balancer, which may leave the next core idle for seconds. Workers beyond
-    // the number of cores have to share one anyway.
+    // the number of cores have to share one anyway. Two who change one mask at once could put back
+    // what the other had narrowed.
     const int core = pool.caller_core_.load(std::memory_order_relaxed);
-    if (self < cores() && core >= 0 && core == sched_getcpu()) {
+    if (!helped && self < g_cores.load(std::memory_order_relaxed) && core >= 0 &&
+        core == sched_getcpu()) {
       leave_core(0, core);
     }
     pool.work(self);
@@ -566,8 +569,10 @@ void Pool::wake_children(int self, int participants) noexcept {
 void Pool::help_children(int self) noexcept {
   Share& own = shares_[self];
   own.has_called = false;
-  // Workers beyond the number of cores have to share one anyway.
-  const int end = std::min({2 * self + 3, own.participants, cores()});
+  // Workers beyond the number of cores have to share one anyway. Only callers count cores: a
+  // worker's mask may be narrowed at this moment.
+  const int end =
+      std::min({2 * self + 3, own.participants, g_cores.load(std::memory_order_relaxed)});
   for (int child = 2 * self + 1; child < end; ++child) {
     Share& share = shares_[child];
     if (!share.bed.called()) continue;

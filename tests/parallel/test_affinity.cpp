@@ -173,6 +173,10 @@ TEST_F(Affinity, AMaskSetWhileWorkersSleepStays) {
   for (const int threads : {2, 4}) {
     set_num_threads(threads);
     ASSERT_TRUE(sums_correctly());
+    // A region may end before a worker that was made for it has run and got its name.
+    while (workers().size() + 1 < static_cast<std::size_t>(threads)) {
+      std::this_thread::sleep_for(1ms);
+    }
     for (const int cpu : allowed_.list()) {
       give_to_workers(Cpus::only(cpu));
       run_many_regions();
