@@ -11,13 +11,13 @@ namespace {
 
 using optim::Tensors;
 
-struct Case {
+struct StepCase {
   const char* name;
   std::unique_ptr<optim::Optimizer> (*make)(const Tensors& params);
   int streams;  // of 4 bytes per parameter: gradient read; parameter and states read and written
 };
 
-const Case kCases[] = {
+const StepCase kCases[] = {
     {"AdamW",
      [](const Tensors& p) -> std::unique_ptr<optim::Optimizer> {
        return std::make_unique<optim::AdamW>(p);
@@ -70,7 +70,7 @@ void bench_optim(Session& session) {
     for (const std::int64_t tensors : {std::int64_t{1}, std::int64_t{1000}}) {
       if (tensors > numel) continue;
       const Tensors params = parameters(numel, tensors);
-      for (const Case& c : kCases) {
+      for (const StepCase& c : kCases) {
         const auto optimizer = c.make(params);
         Row row = row_of(session, c.name, numel, tensors);
         row.bytes = 4 * c.streams * numel;

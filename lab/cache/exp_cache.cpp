@@ -62,7 +62,7 @@ Counting counting_of(const Level& level, const Counter& counter, bool quick) {
   return {side_of((quick ? 2UL : 4UL) << 20), memory ? 0 : 1};
 }
 
-void check_results(Notebook& notebook) {
+void check_cache_results(Notebook& notebook) {
   constexpr std::int64_t kSide = 336;
   const std::shared_ptr<const float[]> x = shared_numbers(kSide * kSide);
   double truth = 0;
@@ -168,7 +168,7 @@ void count_level(Notebook& notebook, const Level& level, const Counting& countin
 }
 
 /// Bytes of this process that lie on huge pages.
-std::int64_t huge_bytes() {
+std::int64_t mapped_huge_bytes() {
   std::ifstream file("/proc/self/smaps_rollup");
   for (std::string word; file >> word;) {
     std::int64_t kib = 0;
@@ -182,9 +182,9 @@ std::int64_t huge_bytes() {
 void run_huge_pages(Notebook& notebook, const Level& level, const Turns& turns) {
   const std::int64_t n = side_of(level.bytes);
   const std::int64_t bytes = n * n * static_cast<std::int64_t>(sizeof(float));
-  const std::int64_t before = huge_bytes();
+  const std::int64_t before = mapped_huge_bytes();
   const Body huge = prepare_trial("huge:columns", n);
-  if (huge_bytes() - before < bytes / 2) {
+  if (mapped_huge_bytes() - before < bytes / 2) {
     notebook.absent("a walk over huge pages", "the kernel gives no pages of 2 MiB for the asking");
     return;
   }
@@ -230,7 +230,7 @@ void run_cache(Notebook& notebook) {
   const Counter counter(notebook.machine());
   notebook.part("counter", [&] {
     counter.introduce(notebook);
-    check_results(notebook);
+    check_cache_results(notebook);
   });
   const Turns turns{.seconds = notebook.quick() ? 0.15 : 3.0, .least = notebook.quick() ? 2 : 3};
   for (const Level& level : levels_of(notebook.machine())) {

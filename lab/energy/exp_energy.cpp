@@ -52,7 +52,7 @@ std::vector<Work> all_work(const Notebook& notebook) {
 }
 
 /// One, two, half of them and all: as many as are different.
-std::vector<int> thread_counts(int most) {
+std::vector<int> doubled_threads(int most) {
   std::vector<int> counts;
   for (const int count : {1, 2, most / 2, most}) {
     if (count >= 1 && count <= most) counts.push_back(count);
@@ -129,7 +129,7 @@ PerCall record(Notebook& notebook, const Work& work, int threads,
 
 void measure_work(Notebook& notebook, const Rapl& rapl, const Work& work, double seconds,
                   double idle_watts) {
-  const std::vector<int> counts = thread_counts(notebook.threads());
+  const std::vector<int> counts = doubled_threads(notebook.threads());
   std::vector<std::vector<Spent>> spent(counts.size());
   for (int round = 0; round < kRounds; ++round) {
     for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -176,7 +176,7 @@ void measure_energy(Notebook& notebook, const std::string& powercap) {
   const std::vector<Work> all = all_work(notebook);
   // A counter is brought up to date every millisecond: samples of 50 ms are good to 2 %.
   const auto samples =
-      static_cast<double>(kRounds * all.size() * thread_counts(notebook.threads()).size());
+      static_cast<double>(kRounds * all.size() * doubled_threads(notebook.threads()).size());
   const double seconds = std::max(0.05, (notebook.quick() ? 1.2 : 8.0) / samples);
   // One part: all numbers are told beside the idle power of the same minute.
   notebook.part("energy", [&] {

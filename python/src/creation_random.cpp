@@ -85,7 +85,7 @@ Tensor draw_permutation(std::int64_t n, DTypeOption dtype, Device, Generator* ge
   return unlocked(n, [&] { return randperm(n, dtype.value_or(DType::Int64), generator); });
 }
 
-Tensor state_of(const Generator& generator) {
+Tensor generator_state(const Generator& generator) {
   const Generator::State state = generator.state();
   return Tensor::of<std::uint64_t>({state.seed, state.position});
 }
@@ -126,7 +126,7 @@ void bind_generator(nb::module_& m) {
       .def(
           "initial_seed", [](const Generator& generator) { return generator.state().seed; },
           "The seed it started with.")
-      .def("get_state", &state_of, "Seed and position as uint64[2], for set_state.")
+      .def("get_state", &generator_state, "Seed and position as uint64[2], for set_state.")
       .def("set_state", &set_state, nb::arg("state"), "Goes on from where get_state stood.")
       .def("__getstate__",
            [](const Generator& generator) {

@@ -33,7 +33,7 @@ dlpack::DataType type_of(DType dtype) noexcept {
 
 /// The structure that goes out, with the tensor it keeps alive.
 template <class Managed>
-struct Export {
+struct Exported {
   Managed managed{};
   Tensor tensor;
   std::array<std::int64_t, kMaxDims> shape{};
@@ -42,7 +42,7 @@ struct Export {
 
 template <class Managed>
 void delete_export(Managed* managed) {
-  delete static_cast<Export<Managed>*>(managed->context);
+  delete static_cast<Exported<Managed>*>(managed->context);
 }
 
 /// Capsules that nobody took still own what is inside.
@@ -55,7 +55,7 @@ void destroy_capsule(PyObject* capsule) {
 
 template <class Managed>
 nb::object make_capsule(const Tensor& x, std::uint64_t flags) {
-  auto out = std::make_unique<Export<Managed>>();
+  auto out = std::make_unique<Exported<Managed>>();
   out->tensor = x;
   std::copy_n(x.shape().begin(), x.ndim(), out->shape.begin());
   std::copy_n(x.strides().begin(), x.ndim(), out->strides.begin());

@@ -232,7 +232,7 @@ void bind_windows(nb::module_& m) {
       "(1, 3, 1, 1)\n");
 }
 
-void bind_products(nb::module_& m) {
+void bind_linear_function(nb::module_& m) {
   m.def(
       "linear",
       [](const Tensor& x, const Tensor& weight, MaybeTensor bias, std::optional<Word> activation) {
@@ -580,7 +580,7 @@ void bind_embedding_losses(nb::module_& m) {
 void bind_nn_functional(nb::module_& functional) {
   bind_activations(functional);
   bind_windows(functional);
-  bind_products(functional);
+  bind_linear_function(functional);
   bind_norms(functional);
   bind_layers(functional);
   bind_plain_losses(functional);

@@ -8,7 +8,7 @@
 namespace baregrad::python {
 namespace {
 
-using Word = std::optional<std::string>;
+using MaybeWord = std::optional<std::string>;
 
 void bind_linear(nb::module_& nn) {
   Layer<nn::Linear>(nn, "Linear", R"(act(x W^T + b) over the last axis.
@@ -24,7 +24,7 @@ Linear(in_features=3, out_features=2, bias=True)
       .slot("weight", "[out_features, in_features].")
       .slot("bias", "[out_features], or None.")
       .init(
-          +[](void* place, std::int64_t in, std::int64_t out, bool bias, Word activation,
+          +[](void* place, std::int64_t in, std::int64_t out, bool bias, MaybeWord activation,
               DTypeOption dtype) {
             auto* layer =
                 new (place) nn::Linear(in, out, bias, activation_from(activation, "Linear"));

@@ -178,7 +178,7 @@ The reduction "batchmean" is the sum divided by the size of the batch.
       nb::arg("input"), nb::arg("target"), "The loss; call the module itself instead.");
 }
 
-void bind_embedding(nb::module_& nn) {
+void bind_embedding_loss_layers(nb::module_& nn) {
   Layer<nn::HingeEmbeddingLoss> hinge(nn, "HingeEmbeddingLoss",
                                       R"(x where the target is 1, max(0, margin - x) where it is -1.
 
@@ -221,7 +221,7 @@ void bind_nn_losses(nb::module_& nn) {
   bind_binary(nn);
   bind_classes(nn);
   bind_divergence(nn);
-  bind_embedding(nn);
+  bind_embedding_loss_layers(nn);
 }
 
 }  // namespace baregrad::python

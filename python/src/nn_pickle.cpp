@@ -46,7 +46,7 @@ bool is_member(const nn::ModulePtr& child) noexcept {
   return std::get_deleter<nb::detail::py_deleter>(child) == nullptr;
 }
 
-nb::dict state_of(nb::handle self) {
+nb::dict members_of(nb::handle self) {
   const nn::Module& module = module_in(self);
   nb::dict parameters;
   nb::dict buffers;
@@ -70,7 +70,7 @@ nb::dict state_of(nb::handle self) {
   for (const auto& [name, child] : below) {
     const nb::object object = module_object(child);
     if (is_member(child)) {
-      members[name.c_str()] = state_of(object);
+      members[name.c_str()] = members_of(object);
     } else {
       children[name.c_str()] = object;
     }
@@ -154,7 +154,7 @@ void bind_nn_pickle(nb::module_& nn, nb::class_<nn::Module>& module) {
           nb::arg("protocol"),
           nb::sig("def __reduce_ex__(self, protocol: typing.SupportsIndex, /) -> "
                   "tuple[typing.Any, ...]"))
-      .def("__getstate__", &state_of, nb::sig("def __getstate__(self) -> dict[str, typing.Any]"));
+      .def("__getstate__", &members_of, nb::sig("def __getstate__(self) -> dict[str, typing.Any]"));
   // Under another name first: nanobind takes a __setstate__ for a constructor.
   module.attr("__setstate__") =
       nb::cpp_function(&set_state, nb::name("_set_state"), nb::arg(),

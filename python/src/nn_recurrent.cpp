@@ -9,7 +9,7 @@
 namespace baregrad::python {
 namespace {
 
-using State = std::optional<Tensor>;
+using MaybeTensor = std::optional<Tensor>;
 
 nn::RecurrentOptions options_of(std::int64_t num_layers, bool bias, bool batch_first,
                                 double dropout, bool bidirectional) {
@@ -25,7 +25,7 @@ template <class L>
 void def_forward(Layer<L>& layer) {
   layer.type().def(
       "forward",
-      [](L& self, const Tensor& input, State h0) {
+      [](L& self, const Tensor& input, MaybeTensor h0) {
         const nn::RNNOutput out =
             unlocked_if(true, [&] { return self.forward(input, tensor_or_none(h0)); });
         return std::pair(out.output, out.h);

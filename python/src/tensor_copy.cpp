@@ -23,7 +23,7 @@ nb::object make(nb::handle type, Tensor tensor) {
 }
 
 /// Attributes of an object of a subclass; None where it has none.
-nb::object attributes_of(nb::handle self) { return nb::getattr(self, "__dict__", nb::none()); }
+nb::object dict_or_none(nb::handle self) { return nb::getattr(self, "__dict__", nb::none()); }
 
 void set_attributes(nb::handle object, nb::handle attributes) {
   if (!attributes.is_none() && nb::len(attributes) != 0) {
@@ -33,7 +33,7 @@ void set_attributes(nb::handle object, nb::handle attributes) {
 
 Self shallow_copy(nb::handle self) {
   nb::object out = make(self.type(), initialised(self.ptr()));
-  set_attributes(out, attributes_of(self));
+  set_attributes(out, dict_or_none(self));
   return nb::borrow<Self>(out);
 }
 
@@ -55,7 +55,7 @@ Self deep_copy(nb::handle self, nb::dict memo) {
   nb::object out = make(self.type(), copy_of_leaf(x));
   // Before the attributes, which may lead back here.
   memo[nb::steal(PyLong_FromVoidPtr(self.ptr()))] = out;
-  const nb::object attributes = attributes_of(self);
+  const nb::object attributes = dict_or_none(self);
   if (!attributes.is_none()) {
     set_attributes(out, nb::module_::import_("copy").attr("deepcopy")(attributes, memo));
   }
@@ -77,7 +77,7 @@ nb::tuple reduce(nb::handle self) {
   const bool requires_grad = initialised(self.ptr()).requires_grad();
   const nb::tuple arguments =
       nb::make_tuple(self.type(), bytes_of(x), x.dtype(), x.shape(), requires_grad);
-  const nb::object attributes = attributes_of(self);
+  const nb::object attributes = dict_or_none(self);
   if (attributes.is_none() || nb::len(attributes) == 0) return nb::make_tuple(rebuild, arguments);
   return nb::make_tuple(rebuild, arguments, attributes);
 }

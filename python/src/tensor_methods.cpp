@@ -201,11 +201,11 @@ void bind_writing(TensorClass& tensor) {
           nb::arg("condition"), nb::arg("other"), "x where the condition holds, else other.");
 }
 
-struct Alias {
+struct MethodAlias {
   const char* name;
   const char* of;
 };
-constexpr Alias kAliases[] = {
+constexpr MethodAlias kAliases[] = {
     {"absolute", "abs"},   {"neg", "negative"},     {"sub", "subtract"},
     {"mul", "multiply"},   {"div", "divide"},       {"true_divide", "divide"},
     {"clamp", "clip"},     {"clamp_", "clip_"},     {"eq", "equal"},
@@ -225,7 +225,7 @@ void bind_elementwise_methods(TensorClass& tensor) {
   def_scaled(tensor, "subtract", &subtract);
   def_scaled_(tensor, "add_", &add_);
   def_scaled_(tensor, "subtract_", &subtract_);
-  for (const Alias& alias : kAliases) tensor.attr(alias.name) = tensor.attr(alias.of);
+  for (const MethodAlias& alias : kAliases) tensor.attr(alias.name) = tensor.attr(alias.of);
 }
 
 }  // namespace baregrad::python

@@ -113,7 +113,7 @@ tensor([[0, 1, 2],
           nb::arg("other"), "The elements in other's shape.");
 }
 
-nb::tuple tuple_of(std::vector<Tensor> tensors) {
+nb::tuple tuple_of_parts(std::vector<Tensor> tensors) {
   const nb::object list = nb::cast(std::move(tensors));
   return nb::tuple(list);
 }
@@ -124,7 +124,7 @@ void bind_parts(TensorClass& tensor) {
       .def(
           "split",
           [](const Tensor& x, std::int64_t size, std::int64_t dim) -> Tensors {
-            return nb::borrow<Tensors>(tuple_of(split(x, size, dim)));
+            return nb::borrow<Tensors>(tuple_of_parts(split(x, size, dim)));
           },
           nb::arg("split_size"), nb::arg("dim") = 0, R"(Views of at most split_size positions each.
 
@@ -135,19 +135,19 @@ With a list: views of these sizes.
       .def(
           "split",
           [](const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t dim) -> Tensors {
-            return nb::borrow<Tensors>(tuple_of(split(x, sizes, dim)));
+            return nb::borrow<Tensors>(tuple_of_parts(split(x, sizes, dim)));
           },
           nb::arg("split_size"), nb::arg("dim") = 0)
       .def(
           "chunk",
           [](const Tensor& x, std::int64_t chunks, std::int64_t dim) -> Tensors {
-            return nb::borrow<Tensors>(tuple_of(chunk(x, chunks, dim)));
+            return nb::borrow<Tensors>(tuple_of_parts(chunk(x, chunks, dim)));
           },
           nb::arg("chunks"), nb::arg("dim") = 0, "Views of equal sizes, the last perhaps smaller.")
       .def(
           "unbind",
           [](const Tensor& x, std::int64_t dim) -> Tensors {
-            return nb::borrow<Tensors>(tuple_of(unstack(x, dim)));
+            return nb::borrow<Tensors>(tuple_of_parts(unstack(x, dim)));
           },
           nb::arg("dim") = 0, "Views of all positions of an axis.");
 }

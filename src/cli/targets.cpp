@@ -17,7 +17,6 @@ namespace baregrad::cli {
 namespace {
 
 using bench::Result;
-using Json = nlohmann::json;
 
 // A known miss may waver by so much: two runs on a shared machine are not alike to the last digit.
 constexpr double kWaver = 0.9;
@@ -25,7 +24,8 @@ constexpr double kWaver = 0.9;
 /// One JSON object of the file; complaints name it.
 class Object {
  public:
-  Object(const Json& json, std::string where, std::initializer_list<std::string_view> known)
+  Object(const nlohmann::json& json, std::string where,
+         std::initializer_list<std::string_view> known)
       : json_(json), where_(std::move(where)) {
     if (!json_.is_object()) throw ValueError(where_ + ": must be an object");
     for (const auto& [key, value] : json_.items()) {
@@ -36,7 +36,7 @@ class Object {
   }
 
   bool has(const char* key) const { return json_.contains(key); }
-  const Json& at(const char* key) const {
+  const nlohmann::json& at(const char* key) const {
     if (!has(key)) throw ValueError(fmt::format("{}: \"{}\" is missing", where_, key));
     return json_[key];
   }
@@ -48,7 +48,7 @@ class Object {
     return at(key).get<std::string>();
   }
   double positive(const char* key) const {
-    const Json& value = at(key);
+    const nlohmann::json& value = at(key);
     if (!value.is_number() || !(value.get<double>() > 0)) complain(key, "must be a number above 0");
     return value.get<double>();
   }
@@ -56,7 +56,7 @@ class Object {
     return has(key) ? std::optional(positive(key)) : std::nullopt;
   }
   std::int64_t whole(const char* key, std::int64_t most) const {
-    const Json& value = at(key);
+    const nlohmann::json& value = at(key);
     if (!value.is_number_integer() || value.get<double>() < 1 ||
         value.get<double>() > static_cast<double>(most)) {
       complain(key, fmt::format("must be a whole number from 1 to {}", most));
@@ -66,11 +66,11 @@ class Object {
   const std::string& where() const { return where_; }
 
  private:
-  const Json& json_;
+  const nlohmann::json& json_;
   std::string where_;
 };
 
-Target read_row(const Json& json, const std::string& where) {
+Target read_row(const nlohmann::json& json, const std::string& where) {
   const Object row(json, where,
                    {"dtype", "shape", "size", "threads", "min_ratio", "min_percent_of_fma",
                     "measured", "measured_percent_of_fma", "reason"});
@@ -108,7 +108,7 @@ Target read_row(const Json& json, const std::string& where) {
   return target;
 }
 
-Json parse(const std::string& path) {
+nlohmann::json parse(const std::string& path) {
   std::ifstream file(path);
   std::string text;
   try {
@@ -118,8 +118,8 @@ Json parse(const std::string& path) {
   }
   if (!file) throw IoError(fmt::format("--check: cannot read '{}'", path));
   try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
     // Its own name for the error, in brackets, is for programmers.
     const std::string_view what = error.what();
     const std::size_t end = what.find("] ");
@@ -142,7 +142,7 @@ struct Bound {
 }  // namespace
 
 TargetFile read_targets(const std::string& path) {
-  const Json json = parse(path);
+  const nlohmann::json json = parse(path);
   const std::string file = fmt::format("--check: '{}'", path);
   const Object top(json, file, {"about", "peers", "rows"});
   TargetFile targets;
@@ -150,7 +150,7 @@ TargetFile read_targets(const std::string& path) {
   if (top.has("peers")) {
     if (!top.at("peers").is_array()) top.complain("peers", "must be a list");
     const auto names = bench::peers::blas_names();
-    for (const Json& peer : top.at("peers")) {
+    for (const nlohmann::json& peer : top.at("peers")) {
       if (!peer.is_string() ||
           std::find(names.begin(), names.end(), peer.get<std::string>()) == names.end()) {
         top.complain("peers", fmt::format("must be of {}", fmt::join(names, ", ")));
@@ -159,7 +159,7 @@ TargetFile read_targets(const std::string& path) {
     }
   }
   if (!top.at("rows").is_array()) top.complain("rows", "must be a list");
-  for (const Json& row : top.at("rows")) {
+  for (const nlohmann::json& row : top.at("rows")) {
     const std::string where = fmt::format("{}: rows[{}]", file, targets.rows.size());
     const Target target = read_row(row, where);
     for (std::size_t i = 0; i < targets.rows.size(); ++i) {
