@@ -112,17 +112,17 @@ std::string file_name() {
                  static_cast<const char*>(host), ".", ::getpid(), ".", count.fetch_add(1));
 }
 
-constexpr const char* kWho = "EventWriter";
+constexpr const char* kEventWriter = "EventWriter";
 
 std::string fresh_path(const std::string& folder) {
-  make_folder(folder, kWho);
+  make_folder(folder, kEventWriter);
   return (std::filesystem::path(folder) / file_name()).string();
 }
 
 }  // namespace
 
 struct EventWriter::Impl {
-  explicit Impl(const std::string& folder) : file(fresh_path(folder), kWho, true) {}
+  explicit Impl(const std::string& folder) : file(fresh_path(folder), kEventWriter, true) {}
 
   void append(std::string_view event) {
     std::string record;

@@ -16,7 +16,7 @@ namespace baregrad::io {
 
 namespace {
 
-constexpr const char* kWho = "MetricsWriter";
+constexpr const char* kMetricsWriter = "MetricsWriter";
 constexpr std::string_view kStep = "{\"step\":";
 
 /// The step that opens a line of ours.
@@ -55,19 +55,19 @@ void append_value(std::string& out, const MetricValue& value) {
 
 void check_text(std::string_view text) {
   if (is_utf8(text)) return;
-  throw ValueError(message(kWho, "::write: ", quoted_name(text), " is not UTF-8"));
+  throw ValueError(message(kMetricsWriter, "::write: ", quoted_name(text), " is not UTF-8"));
 }
 
 }  // namespace
 
 struct MetricsWriter::Impl {
-  explicit Impl(const std::string& path) : file(path, kWho, false) {}
+  explicit Impl(const std::string& path) : file(path, kMetricsWriter, false) {}
   AppendFile file;
 };
 
 MetricsWriter::MetricsWriter(const std::string& path, std::optional<std::int64_t> resume_step)
     : impl_(std::make_unique<Impl>(path)) {
-  const Input input = map_file(path, kWho);
+  const Input input = map_file(path, kMetricsWriter);
   const auto* text = reinterpret_cast<const char*>(input.bytes.data());
   const std::uint64_t good = good_bytes({text, input.bytes.size()}, resume_step);
   if (good != impl_->file.size()) impl_->file.cut(good);

@@ -152,7 +152,7 @@ class Literal {
   std::size_t at_ = 0;
 };
 
-Tensor read(const Input& input) {
+Tensor read_npy(const Input& input) {
   const std::size_t begin = npy_data_offset(input.bytes, input.where);
   if (begin > input.bytes.size()) {
     throw IoError(message(input.where, ": declares a header up to byte ", begin, ", but has only ",
@@ -242,10 +242,10 @@ Bytes npy_bytes(const Tensor& tensor) {
   return write_bytes([&](const Sink& sink) { write(sink, tensor, "npy_bytes"); });
 }
 
-Tensor load_npy(const std::string& path) { return read(map_file(path, "load_npy")); }
+Tensor load_npy(const std::string& path) { return read_npy(map_file(path, "load_npy")); }
 
 Tensor parse_npy(std::span<const std::uint8_t> bytes, const std::string& label) {
-  return read(buffer(bytes, label, "parse_npy"));
+  return read_npy(buffer(bytes, label, "parse_npy"));
 }
 
 }  // namespace baregrad::io

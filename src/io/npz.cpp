@@ -15,7 +15,7 @@ namespace baregrad::io {
 
 namespace {
 
-constexpr std::string_view kSuffix = ".npy";
+constexpr std::string_view kArraySuffix = ".npy";
 
 Tensor read_member(const ZipMember& member, const std::string& where) {
   ZipReader reader(member, where);
@@ -35,16 +35,16 @@ Tensor read_member(const ZipMember& member, const std::string& where) {
   return finish(raw, elements, where.c_str());
 }
 
-NamedTensors read(const Input& input) {
+NamedTensors read_npz(const Input& input) {
   const std::vector<ZipMember> members = zip_members(input);
   std::vector<std::string_view> names;
   names.reserve(members.size());
   for (const ZipMember& member : members) {
     std::string_view name = member.name;
-    if (!name.ends_with(kSuffix)) {
+    if (!name.ends_with(kArraySuffix)) {
       throw IoError(message(input.where, ": member ", quoted_name(name), " is not an npy file"));
     }
-    name.remove_suffix(kSuffix.size());
+    name.remove_suffix(kArraySuffix.size());
     if (!is_utf8(name)) {
       throw IoError(message(input.where, ": the name ", quoted_name(name), " is not UTF-8"));
     }
@@ -71,7 +71,7 @@ void write(const Sink& sink, const NamedTensors& tensors, NpzMode mode, const ch
   headers.reserve(tensors.size());
   for (const NamedTensor& entry : tensors) {
     constexpr std::size_t kMostName = 0xFFFF;
-    if (!is_utf8(entry.name) || entry.name.size() + kSuffix.size() > kMostName) {
+    if (!is_utf8(entry.name) || entry.name.size() + kArraySuffix.size() > kMostName) {
       throw ValueError(message(who, ": the name ", quoted_name(entry.name),
                                " is not UTF-8, or longer than zip allows"));
     }
@@ -80,7 +80,7 @@ void write(const Sink& sink, const NamedTensors& tensors, NpzMode mode, const ch
   ZipWriter zip(sink);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& tensor = tensors[i].tensor;
-    zip.add(tensors[i].name + std::string(kSuffix), headers[i].size() + tensor.nbytes(),
+    zip.add(tensors[i].name + std::string(kArraySuffix), headers[i].size() + tensor.nbytes(),
             mode == NpzMode::Deflated, [&](const Sink& out) {
               out(headers[i]);
               write_elements(tensor, out);
@@ -100,10 +100,10 @@ Bytes npz_bytes(const NamedTensors& tensors, NpzMode mode) {
   return write_bytes([&](const Sink& sink) { write(sink, tensors, mode, "npz_bytes"); });
 }
 
-NamedTensors load_npz(const std::string& path) { return read(map_file(path, "load_npz")); }
+NamedTensors load_npz(const std::string& path) { return read_npz(map_file(path, "load_npz")); }
 
 NamedTensors parse_npz(std::span<const std::uint8_t> bytes, const std::string& label) {
-  return read(buffer(bytes, label, "parse_npz"));
+  return read_npz(buffer(bytes, label, "parse_npz"));
 }
 
 }  // namespace baregrad::io

@@ -320,7 +320,7 @@ void check_offsets(const std::deque<Entry>& entries, std::size_t data_bytes, con
   }
 }
 
-SafeTensors read(const Input& input) {
+SafeTensors read_safetensors(const Input& input) {
   const std::size_t size = input.bytes.size();
   if (size < kLengthBytes) {
     throw IoError(message(input.where, ": ", size, " bytes are too few for a safetensors file"));
@@ -429,11 +429,11 @@ Bytes safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata) {
 }
 
 SafeTensors load_safetensors(const std::string& path) {
-  return read(map_file(path, "load_safetensors"));
+  return read_safetensors(map_file(path, "load_safetensors"));
 }
 
 SafeTensors parse_safetensors(std::span<const std::uint8_t> bytes, const std::string& label) {
-  return read(buffer(bytes, label, "parse_safetensors"));
+  return read_safetensors(buffer(bytes, label, "parse_safetensors"));
 }
 
 }  // namespace baregrad::io

@@ -12,13 +12,13 @@ namespace baregrad::io {
 
 namespace {
 
-constexpr std::uint32_t kIn64 = 0xFFFFFFFF;
+constexpr std::uint32_t kSizeIn64 = 0xFFFFFFFF;
 constexpr std::uint16_t kDate = (1 << 5) | 1;  // 1980-01-01
 constexpr std::uint16_t kUtf8Name = 1 << 11;
 constexpr std::uint16_t kSizesFollow = 1 << 3;
 
 std::uint32_t clipped(std::uint64_t value) {
-  return value < kIn64 ? static_cast<std::uint32_t>(value) : kIn64;
+  return value < kSizeIn64 ? static_cast<std::uint32_t>(value) : kSizeIn64;
 }
 
 /// Calls `use(data, bytes)` with pieces that fit zlib's 32-bit counts.
@@ -79,7 +79,7 @@ void ZipWriter::add(const std::string& name, std::uint64_t bytes, bool deflate,
   // of the others is known only at their end. Data that does not shrink grows by a few bytes in
   // 16 KB: room for it decides about zip64.
   if (!deflate) contents([&](std::string_view part) { in_steps(part, add_crc); });
-  const bool wide = bytes + bytes / 1000 + 1000 >= kIn64;
+  const bool wide = bytes + bytes / 1000 + 1000 >= kSizeIn64;
   const auto flags = static_cast<std::uint16_t>(kUtf8Name | (deflate ? kSizesFollow : 0));
   const std::uint16_t version = wide ? 45 : 20;
   const std::uint16_t method = deflate ? 8 : 0;
@@ -95,8 +95,8 @@ void ZipWriter::add(const std::string& name, std::uint64_t bytes, bool deflate,
   append_common(header);
   append_little(header, crc);
   const std::uint64_t known = deflate ? 0 : bytes;
-  append_little(header, wide ? kIn64 : clipped(known));
-  append_little(header, wide ? kIn64 : clipped(known));
+  append_little(header, wide ? kSizeIn64 : clipped(known));
+  append_little(header, wide ? kSizeIn64 : clipped(known));
   append_little(header, static_cast<std::uint16_t>(name.size()));
   append_little(header, static_cast<std::uint16_t>(wide ? 20 : 0));
   header += name;
@@ -137,7 +137,7 @@ void ZipWriter::add(const std::string& name, std::uint64_t bytes, bool deflate,
 
   std::string extra;
   for (const std::uint64_t value : {bytes, packed, local}) {
-    if (value >= kIn64) append_little(extra, value);
+    if (value >= kSizeIn64) append_little(extra, value);
   }
   directory_ += "PK\1\2";
   append_little(directory_, std::uint16_t{45});
@@ -163,7 +163,7 @@ void ZipWriter::finish() {
   const std::uint64_t bytes = directory_.size();
   put(directory_);
   std::string end;
-  if (count_ >= 0xFFFF || bytes >= kIn64 || begin >= kIn64) {
+  if (count_ >= 0xFFFF || bytes >= kSizeIn64 || begin >= kSizeIn64) {
     const std::uint64_t record = at_;
     end += "PK\6\6";
     append_little(end, std::uint64_t{44});

@@ -18,7 +18,7 @@ namespace baregrad {
 
 namespace {
 
-constexpr const char* kWho = "scaled_dot_product_attention";
+constexpr const char* kAttention = "scaled_dot_product_attention";
 
 Dims leading(const Tensor& t) {
   Dims dims;
@@ -37,23 +37,23 @@ std::string describe_all(const Tensor& q, const Tensor& k, const Tensor& v) {
 }
 
 void check_arguments(const Tensor& q, const Tensor& k, const Tensor& v) {
-  require_defined(q, "q", kWho);
-  require_defined(k, "k", kWho);
-  require_defined(v, "v", kWho);
+  require_defined(q, "q", kAttention);
+  require_defined(k, "k", kAttention);
+  require_defined(v, "v", kAttention);
   if (q.ndim() < 2 || k.ndim() < 2 || v.ndim() < 2) {
-    throw ShapeError(message(kWho, ": needs [..., T, E], [..., S, E] and [..., S, F], not ",
+    throw ShapeError(message(kAttention, ": needs [..., T, E], [..., S, E] and [..., S, F], not ",
                              describe_all(q, k, v)));
   }
   if (!is_floating(q.dtype()) || k.dtype() != q.dtype() || v.dtype() != q.dtype()) {
-    throw DTypeError(message(kWho, ": needs one floating dtype, not ", describe_all(q, k, v),
+    throw DTypeError(message(kAttention, ": needs one floating dtype, not ", describe_all(q, k, v),
                              "; convert with astype"));
   }
   if (q.shape().back() != k.shape().back()) {
-    throw ShapeError(message(kWho, ": sizes ", q.shape().back(), " and ", k.shape().back(),
+    throw ShapeError(message(kAttention, ": sizes ", q.shape().back(), " and ", k.shape().back(),
                              " differ along the last axis of q and k in ", describe_all(q, k, v)));
   }
   if (k.shape()[k.ndim() - 2] != v.shape()[v.ndim() - 2]) {
-    throw ShapeError(message(kWho, ": k has ", k.shape()[k.ndim() - 2], " positions and v ",
+    throw ShapeError(message(kAttention, ": k has ", k.shape()[k.ndim() - 2], " positions and v ",
                              v.shape()[v.ndim() - 2], " (axis -2) in ", describe_all(q, k, v)));
   }
 }
@@ -65,27 +65,29 @@ Dims common_leading(const Tensor& q, const Tensor& k, const Tensor& v) {
       broadcast_shapes(Dims(lead), leading(v), lead)) {
     return lead;
   }
-  throw ShapeError(message(kWho, ": the leading axes do not broadcast in ", describe_all(q, k, v)));
+  throw ShapeError(
+      message(kAttention, ": the leading axes do not broadcast in ", describe_all(q, k, v)));
 }
 
 /// In the compute dtype, with these leading axes.
 Tensor operand(const Tensor& t, const Dims& lead, DType compute) {
-  const Tensor as = converted(t, compute, kWho);
+  const Tensor as = converted(t, compute, kAttention);
   const Dims shape = with_matrix(lead, t.shape()[t.ndim() - 2], t.shape().back());
-  return shape == as.shape() ? as : repeated_to(as, shape, kWho);
+  return shape == as.shape() ? as : repeated_to(as, shape, kAttention);
 }
 
 Tensor checked_mask(const Tensor& mask, const Dims& scores, DType compute) {
   if (!is_bool(mask.dtype()) && !is_floating(mask.dtype())) {
-    throw DTypeError(message(kWho, ": the mask must be bool (true: look) or floating (added), not ",
+    throw DTypeError(message(kAttention,
+                             ": the mask must be bool (true: look) or floating (added), not ",
                              describe(mask)));
   }
   Dims shape;
   if (!broadcast_shapes(mask.shape(), scores, shape) || !(shape == scores)) {
-    throw ShapeError(message(kWho, ": the mask ", describe(mask),
+    throw ShapeError(message(kAttention, ": the mask ", describe(mask),
                              " does not broadcast to [..., T, S], ", to_string(scores)));
   }
-  return is_bool(mask.dtype()) ? mask : converted(mask, compute, kWho);
+  return is_bool(mask.dtype()) ? mask : converted(mask, compute, kAttention);
 }
 
 }  // namespace
@@ -143,19 +145,19 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   attrs.flag = options.causal;
   if (!options.mask.defined()) {
     const std::vector<Tensor> results =
-        run_many(OpId::attention, {&queries, &keys, &values}, attrs, kWho);
-    return converted(results[0], q.dtype(), kWho);
+        run_many(OpId::attention, {&queries, &keys, &values}, attrs, kAttention);
+    return converted(results[0], q.dtype(), kAttention);
   }
   const Dims scores = with_matrix(lead, q.shape()[q.ndim() - 2], k.shape()[k.ndim() - 2]);
   const Tensor mask = checked_mask(options.mask, scores, compute);
   if (History::recording() && mask.requires_grad()) {
     const Tensor weights = attention_weights(queries, keys, mask, options.causal, scale);
-    return converted(matmul(weights, values), q.dtype(), kWho);
+    return converted(matmul(weights, values), q.dtype(), kAttention);
   }
-  const Tensor seen = repeated_to(mask, scores, kWho);
+  const Tensor seen = repeated_to(mask, scores, kAttention);
   const std::vector<Tensor> results =
-      run_many(OpId::attention, {&queries, &keys, &values, &seen}, attrs, kWho);
-  return converted(results[0], q.dtype(), kWho);
+      run_many(OpId::attention, {&queries, &keys, &values, &seen}, attrs, kAttention);
+  return converted(results[0], q.dtype(), kAttention);
 }
 
 }  // namespace baregrad

@@ -16,7 +16,7 @@ namespace baregrad {
 
 namespace {
 
-void require_floating(const Tensor& x, const char* what, const char* who) {
+void require_conv_dtype(const Tensor& x, const char* what, const char* who) {
   if (!x.defined()) throw ValueError(message(who, ": ", what, " is undefined"));
   if (!is_floating(x.dtype())) {
     throw DTypeError(
@@ -160,9 +160,9 @@ Tensor without_batch(const Tensor& x, bool batched) { return batched ? x : squee
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const ConvOptions& options) {
-  require_floating(x, "the input", "conv2d");
-  require_floating(weight, "the weight", "conv2d");
-  if (bias.defined()) require_floating(bias, "the bias", "conv2d");
+  require_conv_dtype(x, "the input", "conv2d");
+  require_conv_dtype(weight, "the weight", "conv2d");
+  if (bias.defined()) require_conv_dtype(bias, "the bias", "conv2d");
   require_axes(x, 4, "the input", "[N, C, H, W]", "conv2d");
   require_options(options, 2, "conv2d");
   const bool batched = x.ndim() == 4;
@@ -203,8 +203,8 @@ std::vector<OutputSpec> infer_conv2d(const OpCall& call) {
 
 Tensor conv2d_input(const Tensor& g, const Tensor& weight, const Dims& image,
                     const ConvOptions& options) {
-  require_floating(g, "the gradient", "conv2d_input");
-  require_floating(weight, "the weight", "conv2d_input");
+  require_conv_dtype(g, "the gradient", "conv2d_input");
+  require_conv_dtype(weight, "the weight", "conv2d_input");
   require_options(options, 2, "conv2d_input");
   require_numbers(image, 2, "the image's size", "conv2d_input");
   return run_conv(OpId::conv2d_input, g, weight, Tensor(), conv_attrs(options, image),
@@ -231,8 +231,8 @@ std::vector<OutputSpec> infer_conv2d_input(const OpCall& call) {
 
 Tensor conv2d_weight(const Tensor& x, const Tensor& g, const Dims& kernel,
                      const ConvOptions& options) {
-  require_floating(x, "the input", "conv2d_weight");
-  require_floating(g, "the gradient", "conv2d_weight");
+  require_conv_dtype(x, "the input", "conv2d_weight");
+  require_conv_dtype(g, "the gradient", "conv2d_weight");
   require_options(options, 2, "conv2d_weight");
   require_numbers(kernel, 2, "the filters' size", "conv2d_weight");
   return run_conv(OpId::conv2d_weight, x, g, Tensor(), conv_attrs(options, kernel),
@@ -259,9 +259,9 @@ std::vector<OutputSpec> infer_conv2d_weight(const OpCall& call) {
 
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const ConvOptions& options) {
-  require_floating(x, "the input", "conv1d");
-  require_floating(weight, "the weight", "conv1d");
-  if (bias.defined()) require_floating(bias, "the bias", "conv1d");
+  require_conv_dtype(x, "the input", "conv1d");
+  require_conv_dtype(weight, "the weight", "conv1d");
+  if (bias.defined()) require_conv_dtype(bias, "the bias", "conv1d");
   require_axes(x, 3, "the input", "[N, C, L]", "conv1d");
   if (weight.ndim() != 3) {
     throw ShapeError(
@@ -282,9 +282,9 @@ Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias,
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
                         const ConvOptions& options, const Dims& output_padding) {
   const char* who = "conv_transpose2d";
-  require_floating(x, "the input", who);
-  require_floating(weight, "the weight", who);
-  if (bias.defined()) require_floating(bias, "the bias", who);
+  require_conv_dtype(x, "the input", who);
+  require_conv_dtype(weight, "the weight", who);
+  if (bias.defined()) require_conv_dtype(bias, "the bias", who);
   require_axes(x, 4, "the input", "[N, C, H, W]", who);
   require_options(options, 2, who);
   require_numbers(output_padding, 2, "output_padding", who);

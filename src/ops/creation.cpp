@@ -21,7 +21,7 @@ namespace {
 // Wide enough for any difference of two 64-bit integers, signed or not.
 __extension__ using Int128 = __int128;
 
-const Tensor& require_defined(const Tensor& x, const char* who) {
+const Tensor& checked_input(const Tensor& x, const char* who) {
   if (!x.defined()) throw ValueError(message(who, ": the tensor is undefined"));
   return x;
 }
@@ -151,24 +151,24 @@ Tensor full(const Dims& shape, const Scalar& value, DTypeOption dtype) {
 }
 
 Tensor empty_like(const Tensor& x, DTypeOption dtype) {
-  require_defined(x, "empty_like");
+  checked_input(x, "empty_like");
   return Tensor::allocate(x.shape(), dtype.value_or(x.dtype()), "empty_like");
 }
 Tensor zeros_like(const Tensor& x, DTypeOption dtype) {
-  require_defined(x, "zeros_like");
+  checked_input(x, "zeros_like");
   return filled(x.shape(), 0, dtype.value_or(x.dtype()), "zeros_like");
 }
 Tensor ones_like(const Tensor& x, DTypeOption dtype) {
-  require_defined(x, "ones_like");
+  checked_input(x, "ones_like");
   return filled(x.shape(), 1, dtype.value_or(x.dtype()), "ones_like");
 }
 Tensor full_like(const Tensor& x, const Scalar& value, DTypeOption dtype) {
-  require_defined(x, "full_like");
+  checked_input(x, "full_like");
   return filled(x.shape(), value, dtype.value_or(x.dtype()), "full_like");
 }
 
 const Tensor& fill_(const Tensor& dst, const Scalar& value) {
-  require_defined(dst, "fill_");
+  checked_input(dst, "fill_");
   run_into(OpId::fill, {}, dst, fill_attrs({}, value, dst.dtype(), "fill_"), "fill_");
   return dst;
 }
@@ -256,7 +256,7 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, bool xy) {
   const auto count = static_cast<int>(axes.size());
   Dims shape(count, 1);
   for (std::size_t k = 0; k < axes.size(); ++k) {
-    if (require_defined(axes[k], kWho).ndim() > 1) {
+    if (checked_input(axes[k], kWho).ndim() > 1) {
       throw ShapeError(
           message(kWho, ": tensor ", k, " is ", describe(axes[k]), ", not one-dimensional"));
     }

@@ -16,23 +16,24 @@ namespace baregrad {
 
 namespace {
 
-constexpr const char* kWho = "cross_entropy";
+constexpr const char* kCrossEntropy = "cross_entropy";
 
 void check_arguments(const Tensor& logits, const Tensor& target,
                      const CrossEntropyOptions& options) {
-  require_defined(logits, "logits", kWho);
-  require_defined(target, "target", kWho);
+  require_defined(logits, "logits", kCrossEntropy);
+  require_defined(target, "target", kCrossEntropy);
   if (!is_floating(logits.dtype())) {
-    throw DTypeError(message(kWho, ": logits must be floating, not ", describe(logits),
+    throw DTypeError(message(kCrossEntropy, ": logits must be floating, not ", describe(logits),
                              "; convert them with astype"));
   }
   if (logits.ndim() == 0) {
-    throw ShapeError(message(kWho, ": logits need an axis of classes, [C] or [N, C, ...], not ",
+    throw ShapeError(message(kCrossEntropy,
+                             ": logits need an axis of classes, [C] or [N, C, ...], not ",
                              describe(logits)));
   }
   if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
-    throw ValueError(
-        message(kWho, ": label_smoothing must lie in [0, 1], got ", options.label_smoothing));
+    throw ValueError(message(kCrossEntropy, ": label_smoothing must lie in [0, 1], got ",
+                             options.label_smoothing));
   }
 }
 
@@ -48,13 +49,14 @@ Tensor class_weights(const CrossEntropyOptions& options, const Tensor& logits, s
                      DType compute) {
   if (!options.weight.defined()) return {};
   if (!is_floating(options.weight.dtype())) {
-    throw DTypeError(message(kWho, ": weight must be floating, not ", describe(options.weight)));
+    throw DTypeError(
+        message(kCrossEntropy, ": weight must be floating, not ", describe(options.weight)));
   }
   if (!(options.weight.shape() == Dims{classes})) {
-    throw ShapeError(message(kWho, ": weight must have one number per class, [", classes, "] for ",
-                             describe(logits), ", not ", describe(options.weight)));
+    throw ShapeError(message(kCrossEntropy, ": weight must have one number per class, [", classes,
+                             "] for ", describe(logits), ", not ", describe(options.weight)));
   }
-  return converted(options.weight, compute, kWho).detach();
+  return converted(options.weight, compute, kCrossEntropy).detach();
 }
 
 /// Rows of logits: classes last, everything else one axis.
@@ -66,20 +68,20 @@ Tensor as_rows(const Tensor& logits, std::int64_t rows, std::int64_t classes) {
 Tensor of_probabilities(const Tensor& logits, const Tensor& target,
                         const CrossEntropyOptions& options, std::int64_t classes, DType compute) {
   if (!(target.shape() == logits.shape())) {
-    throw ShapeError(message(kWho, ": probabilities must have the shape of the logits, ",
+    throw ShapeError(message(kCrossEntropy, ": probabilities must have the shape of the logits, ",
                              describe(logits), ", not ", describe(target)));
   }
   const Tensor weight = class_weights(options, logits, classes, compute);
   const int axis = logits.ndim() == 1 ? 0 : 1;
   const double smoothing = options.label_smoothing;
-  Tensor wanted = converted(target, compute, kWho);
+  Tensor wanted = converted(target, compute, kCrossEntropy);
   if (smoothing != 0) wanted = wanted * (1 - smoothing) + smoothing / static_cast<double>(classes);
   if (weight.defined()) {
     Dims beside(logits.ndim() - axis, 1);
     beside[0] = classes;
     wanted = wanted * reshape(weight, beside);
   }
-  const Tensor x = converted(logits, compute, kWho);
+  const Tensor x = converted(logits, compute, kCrossEntropy);
   Tensor losses = negative(sum(log_softmax(x, axis) * wanted, axis));
   if (options.reduction == Reduction::None) return losses;
   const Tensor total = sum(losses);
@@ -122,17 +124,17 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target,
   const DType compute = kernels::compute_dtype(logits.dtype());
   if (is_floating(target.dtype())) {
     return converted(of_probabilities(logits, target, options, classes, compute), logits.dtype(),
-                     kWho);
+                     kCrossEntropy);
   }
   const Dims outer = without_classes(logits);
   if (!(target.shape() == outer)) {
-    throw ShapeError(message(kWho, ": the classes of ", describe(logits), " must have shape ",
-                             to_string(outer), ", not ", describe(target)));
+    throw ShapeError(message(kCrossEntropy, ": the classes of ", describe(logits),
+                             " must have shape ", to_string(outer), ", not ", describe(target)));
   }
-  const std::int64_t rows = checked_numel(outer, compute, kWho);
+  const std::int64_t rows = checked_numel(outer, compute, kCrossEntropy);
   const Tensor weight = class_weights(options, logits, classes, compute);
-  const Tensor picked = reshape(as_int64(target, "target", kWho), {rows});
-  const Tensor x = as_rows(converted(logits, compute, kWho), rows, classes);
+  const Tensor picked = reshape(as_int64(target, "target", kCrossEntropy), {rows});
+  const Tensor x = as_rows(converted(logits, compute, kCrossEntropy), rows, classes);
   Attrs attrs;
   attrs.mode = options.reduction == Reduction::None   ? 0
                : options.reduction == Reduction::Mean ? 1
@@ -144,7 +146,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target,
                        : run_many(OpId::cross_entropy, {&x, &picked}, attrs);
   const Tensor loss =
       attrs.mode == 0 && !(outer == Dims{rows}) ? reshape(results[0], outer) : results[0];
-  return converted(loss, logits.dtype(), kWho);
+  return converted(loss, logits.dtype(), kCrossEntropy);
 }
 
 }  // namespace baregrad

@@ -12,9 +12,10 @@ namespace baregrad {
 namespace {
 
 /// An operand as a tensor. A number becomes a 0-d tensor of the dtype it takes beside `partner`.
-class Resolved {
+class ResolvedOperand {
  public:
-  Resolved(const Operand& operand, const Tensor* partner, OpId op) : tensor_(operand.tensor()) {
+  ResolvedOperand(const Operand& operand, const Tensor* partner, OpId op)
+      : tensor_(operand.tensor()) {
     if (tensor_ != nullptr) return;
     const Scalar& value = operand.scalar();
     DType dtype = default_dtype(value);
@@ -25,8 +26,8 @@ class Resolved {
     std::memcpy(own_.data_ptr(), element, itemsize(dtype));
     tensor_ = &own_;
   }
-  Resolved(const Resolved&) = delete;
-  Resolved& operator=(const Resolved&) = delete;
+  ResolvedOperand(const ResolvedOperand&) = delete;
+  ResolvedOperand& operator=(const ResolvedOperand&) = delete;
   const Tensor* get() const noexcept { return tensor_; }
 
  private:
@@ -44,8 +45,8 @@ Tensor with_number(OpId op, const Operand& x, const Operand& y) {
 Tensor binary(OpId op, const Operand& x, const Operand& y) {
   if (x.tensor() != nullptr && y.tensor() != nullptr) return run(op, {x.tensor(), y.tensor()});
   if (Tensor out = with_number(op, x, y); out.defined()) return out;
-  const Resolved a(x, y.tensor(), op);
-  const Resolved b(y, x.tensor(), op);
+  const ResolvedOperand a(x, y.tensor(), op);
+  const ResolvedOperand b(y, x.tensor(), op);
   return run(op, {a.get(), b.get()});
 }
 
@@ -53,7 +54,7 @@ const Tensor& binary_into(OpId op, const Tensor& x, const Operand& y) {
   if (y.tensor() != nullptr) {
     run_into(op, {&x, y.tensor()}, x);
   } else {
-    const Resolved b(y, &x, op);
+    const ResolvedOperand b(y, &x, op);
     run_into(op, {&x, b.get()}, x);
   }
   return x;
@@ -120,8 +121,8 @@ const Tensor& softplus_(const Tensor& x, double beta, double threshold) {
 }
 
 Tensor where(const Tensor& condition, const Operand& x, const Operand& y) {
-  const Resolved a(x, y.tensor(), OpId::where);
-  const Resolved b(y, x.tensor(), OpId::where);
+  const ResolvedOperand a(x, y.tensor(), OpId::where);
+  const ResolvedOperand b(y, x.tensor(), OpId::where);
   return run(OpId::where, {&condition, a.get(), b.get()});
 }
 
@@ -131,47 +132,47 @@ Tensor where(const Tensor& condition, const Operand& x, const Operand& y) {
 Tensor clip(const Tensor& x, std::optional<Operand> low, std::optional<Operand> high) {
   if (!low && !high) return run(OpId::positive, {&x}, {}, "clip");
   if (!low || !high) {
-    const Resolved bound(low ? *low : *high, &x, OpId::clip);
+    const ResolvedOperand bound(low ? *low : *high, &x, OpId::clip);
     return run(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, one_sided(), "clip");
   }
-  const Resolved a(*low, &x, OpId::clip);
-  const Resolved b(*high, &x, OpId::clip);
+  const ResolvedOperand a(*low, &x, OpId::clip);
+  const ResolvedOperand b(*high, &x, OpId::clip);
   return run(OpId::clip, {&x, a.get(), b.get()});
 }
 const Tensor& clip_(const Tensor& x, std::optional<Operand> low, std::optional<Operand> high) {
   if (!low && !high) {
     run_into(OpId::positive, {&x}, x, {}, "clip");
   } else if (!low || !high) {
-    const Resolved bound(low ? *low : *high, &x, OpId::clip);
+    const ResolvedOperand bound(low ? *low : *high, &x, OpId::clip);
     run_into(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, x, one_sided(), "clip");
   } else {
-    const Resolved a(*low, &x, OpId::clip);
-    const Resolved b(*high, &x, OpId::clip);
+    const ResolvedOperand a(*low, &x, OpId::clip);
+    const ResolvedOperand b(*high, &x, OpId::clip);
     run_into(OpId::clip, {&x, a.get(), b.get()}, x);
   }
   return x;
 }
 
 Tensor lerp(const Tensor& x, const Operand& y, const Operand& weight) {
-  const Resolved b(y, &x, OpId::lerp);
-  const Resolved w(weight, &x, OpId::lerp);
+  const ResolvedOperand b(y, &x, OpId::lerp);
+  const ResolvedOperand w(weight, &x, OpId::lerp);
   return run(OpId::lerp, {&x, b.get(), w.get()});
 }
 const Tensor& lerp_(const Tensor& x, const Operand& y, const Operand& weight) {
-  const Resolved b(y, &x, OpId::lerp);
-  const Resolved w(weight, &x, OpId::lerp);
+  const ResolvedOperand b(y, &x, OpId::lerp);
+  const ResolvedOperand w(weight, &x, OpId::lerp);
   run_into(OpId::lerp, {&x, b.get(), w.get()}, x);
   return x;
 }
 
 Tensor addcmul(const Tensor& x, const Operand& y, const Operand& z, double value) {
-  const Resolved b(y, &x, OpId::addcmul);
-  const Resolved c(z, &x, OpId::addcmul);
+  const ResolvedOperand b(y, &x, OpId::addcmul);
+  const ResolvedOperand c(z, &x, OpId::addcmul);
   return run(OpId::addcmul, {&x, b.get(), c.get()}, with_params(value));
 }
 const Tensor& addcmul_(const Tensor& x, const Operand& y, const Operand& z, double value) {
-  const Resolved b(y, &x, OpId::addcmul);
-  const Resolved c(z, &x, OpId::addcmul);
+  const ResolvedOperand b(y, &x, OpId::addcmul);
+  const ResolvedOperand c(z, &x, OpId::addcmul);
   run_into(OpId::addcmul, {&x, b.get(), c.get()}, x, with_params(value));
   return x;
 }

@@ -22,13 +22,13 @@ using kernels::kOrderIndices;
 using kernels::kOrderInverse;
 using kernels::kOrderValues;
 
-void require_defined(const Tensor& x, const char* who) {
+void check_input(const Tensor& x, const char* who) {
   if (!x.defined()) throw ValueError(message(who, ": the tensor is undefined"));
 }
 
 /// A 0-d tensor counts as a line of one element: axis 0 or -1.
 int line_axis(const Tensor& x, std::int64_t axis, const char* who) {
-  require_defined(x, who);
+  check_input(x, who);
   return normalize_axis(axis, std::max(x.ndim(), 1), who);
 }
 
@@ -56,7 +56,7 @@ class Unique {
  public:
   /// unique reads: mode: the outputs wanted.
   Unique(const Tensor& x, int outputs, const char* who) {
-    require_defined(x, who);
+    check_input(x, who);
     Attrs attrs;
     attrs.mode = outputs;
     results_ = run_many(OpId::unique, {&x}, attrs, who);
@@ -140,10 +140,10 @@ std::vector<OutputSpec> infer_topk(const OpCall& call) {
 
 /// searchsorted reads: flag: after equal values. Both inputs have one dtype by then.
 Tensor searchsorted(const Tensor& sorted, const Operand& values, bool right) {
-  require_defined(sorted, "searchsorted");
+  check_input(sorted, "searchsorted");
   Tensor needles;
   if (values.tensor() != nullptr) {
-    require_defined(*values.tensor(), "searchsorted");
+    check_input(*values.tensor(), "searchsorted");
     needles = *values.tensor();
   } else {
     const DType weak = weak_dtype(values.scalar(), sorted.dtype());

@@ -77,8 +77,8 @@ Attrs pool_attrs(const PoolOptions& options) {
 
 DType compute_type(DType dtype) { return dtype == DType::Float64 ? dtype : DType::Float32; }
 
-Tensor with_batch(const Tensor& x, bool batched) { return batched ? x : expand_dims(x, {0}); }
-Tensor without_batch(const Tensor& x, bool batched) { return batched ? x : squeeze(x, 0); }
+Tensor add_batch(const Tensor& x, bool batched) { return batched ? x : expand_dims(x, {0}); }
+Tensor drop_batch(const Tensor& x, bool batched) { return batched ? x : squeeze(x, 0); }
 
 /// Windows along one axis of an image.
 std::int64_t pool_size(const OpCall& call, int axis, std::int64_t size) {
@@ -192,15 +192,15 @@ std::pair<Tensor, Tensor> max_pool2d_with_indices(const Tensor& x, const PoolOpt
   require_images(x, 4, "[N, C, H, W]", who);
   const bool batched = x.ndim() == 4;
   const auto [values, positions] =
-      run_max_pool(with_batch(x, batched), completed(options, 2, who), true, who);
-  return {without_batch(values, batched), without_batch(positions, batched)};
+      run_max_pool(add_batch(x, batched), completed(options, 2, who), true, who);
+  return {drop_batch(values, batched), drop_batch(positions, batched)};
 }
 
 Tensor max_pool2d(const Tensor& x, const PoolOptions& options) {
   require_images(x, 4, "[N, C, H, W]", "max_pool2d");
   const bool batched = x.ndim() == 4;
-  return without_batch(
-      run_max_pool(with_batch(x, batched), completed(options, 2, "max_pool2d"), false, "max_pool2d")
+  return drop_batch(
+      run_max_pool(add_batch(x, batched), completed(options, 2, "max_pool2d"), false, "max_pool2d")
           .first,
       batched);
 }
@@ -214,8 +214,8 @@ std::vector<OutputSpec> infer_max_pool2d(const OpCall& call) {
 Tensor avg_pool2d(const Tensor& x, const PoolOptions& options) {
   require_images(x, 4, "[N, C, H, W]", "avg_pool2d");
   const bool batched = x.ndim() == 4;
-  return without_batch(
-      run_avg_pool(with_batch(x, batched), completed(options, 2, "avg_pool2d"), "avg_pool2d"),
+  return drop_batch(
+      run_avg_pool(add_batch(x, batched), completed(options, 2, "avg_pool2d"), "avg_pool2d"),
       batched);
 }
 
@@ -235,9 +235,9 @@ Tensor avg_pool2d_backward(const Tensor& g, const Dims& image, const PoolOptions
   attrs.ints[0] = image[0];
   attrs.ints[1] = image[1];
   const bool batched = g.ndim() == 4;
-  const Tensor full = converted(with_batch(g, batched), compute_type(g.dtype()), who);
-  return without_batch(
-      converted(run(OpId::avg_pool2d_backward, {&full}, attrs, who), g.dtype(), who), batched);
+  const Tensor full = converted(add_batch(g, batched), compute_type(g.dtype()), who);
+  return drop_batch(converted(run(OpId::avg_pool2d_backward, {&full}, attrs, who), g.dtype(), who),
+                    batched);
 }
 
 std::vector<OutputSpec> infer_avg_pool2d_backward(const OpCall& call) {
@@ -256,17 +256,17 @@ std::vector<OutputSpec> infer_avg_pool2d_backward(const OpCall& call) {
 Tensor max_pool1d(const Tensor& x, const PoolOptions& options) {
   require_images(x, 3, "[N, C, L]", "max_pool1d");
   const bool batched = x.ndim() == 3;
-  const Tensor images = expand_dims(with_batch(x, batched), {2});
+  const Tensor images = expand_dims(add_batch(x, batched), {2});
   const PoolOptions two = as_two_axes(completed(options, 1, "max_pool1d"));
-  return without_batch(squeeze(run_max_pool(images, two, false, "max_pool1d").first, 2), batched);
+  return drop_batch(squeeze(run_max_pool(images, two, false, "max_pool1d").first, 2), batched);
 }
 
 Tensor avg_pool1d(const Tensor& x, const PoolOptions& options) {
   require_images(x, 3, "[N, C, L]", "avg_pool1d");
   const bool batched = x.ndim() == 3;
-  const Tensor images = expand_dims(with_batch(x, batched), {2});
+  const Tensor images = expand_dims(add_batch(x, batched), {2});
   const PoolOptions two = as_two_axes(completed(options, 1, "avg_pool1d"));
-  return without_batch(squeeze(run_avg_pool(images, two, "avg_pool1d"), 2), batched);
+  return drop_batch(squeeze(run_avg_pool(images, two, "avg_pool1d"), 2), batched);
 }
 
 Tensor adaptive_avg_pool2d(const Tensor& x, const Dims& output) {

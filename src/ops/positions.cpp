@@ -25,7 +25,7 @@ Tensor without_repeats(const Tensor& x) {
   return out;
 }
 
-int kind(DType dtype) { return is_bool(dtype) ? 0 : is_integer(dtype) ? 1 : 2; }
+int kind_rank(DType dtype) { return is_bool(dtype) ? 0 : is_integer(dtype) ? 1 : 2; }
 
 }  // namespace
 
@@ -94,7 +94,7 @@ void store_assigned(const Scalar& value, const Tensor& x, void* out, const char*
 Tensor assigned(const Operand& value, const Tensor& x, const char* who) {
   if (const Tensor* tensor = value.tensor()) {
     require_defined(*tensor, "the value", who);
-    if (kind(tensor->dtype()) > kind(x.dtype())) {
+    if (kind_rank(tensor->dtype()) > kind_rank(x.dtype())) {
       throw DTypeError(message(who, ": cannot write ", describe(*tensor), " into ", describe(x),
                                "; cast it with astype first"));
     }

@@ -15,16 +15,16 @@ namespace baregrad {
 
 namespace {
 
-void check_defined(const Tensor& x, const char* who) {
+void check_reduced(const Tensor& x, const char* who) {
   if (!x.defined()) throw ValueError(message(who, ": input 0 is undefined"));
 }
-void check_defined(const Tensor& x, OpId op) { check_defined(x, op_name(op)); }
+void check_reduced(const Tensor& x, OpId op) { check_reduced(x, op_name(op)); }
 
 /// `who`: the function the user called, when that is not the op.
 Tensor reduce(OpId op, const Tensor& x, const Axes& axes, bool keepdims, Attrs attrs = {},
               const char* who = nullptr) {
   const char* name = who != nullptr ? who : op_name(op);
-  check_defined(x, name);
+  check_reduced(x, name);
   attrs.axes = axes_mask(axes, x.ndim(), name);
   attrs.keepdims = keepdims;
   return run(op, {&x}, attrs, name);
@@ -37,7 +37,7 @@ DType accumulated(DType dtype) {
 }
 
 Tensor accumulate(OpId op, const Tensor& x, const Axes& axes, bool keepdims, DTypeOption dtype) {
-  check_defined(x, op);
+  check_reduced(x, op);
   Attrs attrs;
   attrs.dtype = dtype.value_or(accumulated(x.dtype()));
   return reduce(op, x, axes, keepdims, attrs);
@@ -51,7 +51,7 @@ Tensor variance(OpId op, const Tensor& x, const Axes& axes, double correction, b
 }
 
 Tensor arg_reduce(OpId op, const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
-  check_defined(x, op);
+  check_reduced(x, op);
   Attrs attrs;
   attrs.axis = axis ? normalize_axis(*axis, x.ndim(), op_name(op)) : -1;
   attrs.keepdims = keepdims;
@@ -124,15 +124,15 @@ std::vector<OutputSpec> infer_scan(const OpCall& call) {
   return {{call.inputs[0]->shape(), call.attrs.dtype}};
 }
 Tensor cumulative_sum(const Tensor& x, std::int64_t axis, DTypeOption dtype) {
-  check_defined(x, OpId::cumulative_sum);
+  check_reduced(x, OpId::cumulative_sum);
   return along_axis(OpId::cumulative_sum, x, axis, dtype.value_or(accumulated(x.dtype())));
 }
 Tensor cumulative_prod(const Tensor& x, std::int64_t axis, DTypeOption dtype) {
-  check_defined(x, OpId::cumulative_prod);
+  check_reduced(x, OpId::cumulative_prod);
   return along_axis(OpId::cumulative_prod, x, axis, dtype.value_or(accumulated(x.dtype())));
 }
 Tensor cumulative_max(const Tensor& x, std::int64_t axis) {
-  check_defined(x, OpId::cumulative_max);
+  check_reduced(x, OpId::cumulative_max);
   return along_axis(OpId::cumulative_max, x, axis, x.dtype());
 }
 
@@ -140,12 +140,12 @@ std::vector<OutputSpec> infer_softmax(const OpCall& call) {
   return {{call.inputs[0]->shape(), call.attrs.dtype}};
 }
 Tensor softmax(const Tensor& x, std::int64_t axis) {
-  check_defined(x, OpId::softmax);
+  check_reduced(x, OpId::softmax);
   const Tensor as = taken_as_float(x, "softmax");
   return along_axis(OpId::softmax, as, axis, as.dtype());
 }
 Tensor log_softmax(const Tensor& x, std::int64_t axis) {
-  check_defined(x, OpId::log_softmax);
+  check_reduced(x, OpId::log_softmax);
   const Tensor as = taken_as_float(x, "log_softmax");
   return along_axis(OpId::log_softmax, as, axis, as.dtype());
 }
@@ -156,7 +156,7 @@ std::vector<OutputSpec> infer_logsumexp(const OpCall& call) {
            call.inputs[0]->dtype()}};
 }
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
-  check_defined(x, OpId::logsumexp);
+  check_reduced(x, OpId::logsumexp);
   const Tensor as = taken_as_float(x, "logsumexp");
   Attrs attrs;
   attrs.axes = axes_mask(axes, x.ndim(), op_name(OpId::logsumexp));
@@ -166,7 +166,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
 }
 
 Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
-  check_defined(x, "norm");
+  check_reduced(x, "norm");
   if (std::isnan(order)) throw ValueError("norm: the order is NaN");
   const Tensor as = taken_as_float(x, "norm");
   axes_mask(axes, x.ndim(), "norm");

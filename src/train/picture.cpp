@@ -14,7 +14,7 @@ namespace baregrad::train {
 
 namespace {
 
-constexpr std::int64_t kSide = 28;
+constexpr std::int64_t kPictureSide = 28;
 
 /// Gray levels from 0 to 255 as numbers, [H, W]. An alpha channel is laid over black.
 Tensor gray_of(const Tensor& image) {
@@ -45,9 +45,9 @@ Tensor shares(std::int64_t from, std::int64_t to) {
 }
 
 double border_mean(const Tensor& gray) {
-  const std::int64_t last = kSide - 1;
+  const std::int64_t last = kPictureSide - 1;
   const Tensor total = sum(gray[0]) + sum(gray[last]) + sum(gray.mT()[0]) + sum(gray.mT()[last]);
-  return total.item<double>() / static_cast<double>(4 * kSide);
+  return total.item<double>() / static_cast<double>(4 * kPictureSide);
 }
 
 }  // namespace
@@ -62,14 +62,15 @@ Picture as_picture(const Tensor& image) {
   }
   const no_grad off;
   Tensor gray = gray_of(image);
-  if (gray.shape()[0] != kSide || gray.shape()[1] != kSide) {
-    gray =
-        matmul(matmul(shares(gray.shape()[0], kSide), gray), shares(gray.shape()[1], kSide).mT());
+  if (gray.shape()[0] != kPictureSide || gray.shape()[1] != kPictureSide) {
+    gray = matmul(matmul(shares(gray.shape()[0], kPictureSide), gray),
+                  shares(gray.shape()[1], kPictureSide).mT());
   }
   Picture picture;
   picture.inverted = border_mean(gray) > 127.5;
   if (picture.inverted) gray = 255.0 - gray;
-  picture.pixels = reshape(round(clip(gray, 0.0, 255.0)).to(DType::UInt8), {1, 1, kSide, kSide});
+  picture.pixels =
+      reshape(round(clip(gray, 0.0, 255.0)).to(DType::UInt8), {1, 1, kPictureSide, kPictureSide});
   return picture;
 }
 
