@@ -30,8 +30,8 @@ std::vector<std::int64_t> sizes() {
   return all;
 }
 
-struct Product {
-  explicit Product(std::int64_t size)
+struct RandomProduct {
+  explicit RandomProduct(std::int64_t size)
       : n(size), a(numbers(n * n, 1)), b(numbers(n * n, 2)), sums(a.size()), magnitudes(a.size()) {
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t k = 0; k < n; ++k) {
@@ -93,7 +93,7 @@ class IsaScope {
 
 TEST(Ladder, EveryRungIsTheProductAtEverySize) {
   for (const std::int64_t n : sizes()) {
-    const Product product(n);
+    const RandomProduct product(n);
     for (const kernels::Isa isa : kernels::available_isas()) {
       const IsaScope scope(isa);
       for (const Rung& rung : rungs()) {
@@ -109,7 +109,7 @@ TEST(Ladder, EveryRungIsTheProductAtEverySize) {
 
 TEST(Ladder, ThreadsComputeTheSameProduct) {
   for (const std::int64_t n : {1, 2, 31, 100, 261}) {
-    const Product product(n);
+    const RandomProduct product(n);
     for (const int threads : {1, 2, 3, 5}) {
       const bench::ThreadScope scope(threads);
       for (const ThreadedRung& rung : threaded_rungs()) {

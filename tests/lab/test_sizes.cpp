@@ -80,12 +80,12 @@ TEST(StreamCeilings, DoWhatTheirNamesSayOnEveryInstructionSet) {
 }
 
 TEST(StreamCeilings, GoOverMemoryFromWhereTensorsHaveTheirs) {
-  constexpr std::size_t kBytes = 32UL << 20;
+  constexpr std::size_t kStreamBytes = 32UL << 20;
   Allocator& source = system_allocator();
   source.reset_peak();
   const std::size_t before = source.stats().live_bytes;
-  EXPECT_GT(bench::stream_gb_per_s(bench::Stream::Read, kBytes, 1, 0.001), 0);
-  EXPECT_GT(source.stats().peak_bytes, before + kBytes - (1 << 20));
+  EXPECT_GT(bench::stream_gb_per_s(bench::Stream::Read, kStreamBytes, 1, 0.001), 0);
+  EXPECT_GT(source.stats().peak_bytes, before + kStreamBytes - (1 << 20));
   EXPECT_EQ(source.stats().live_bytes, before);
 }
 

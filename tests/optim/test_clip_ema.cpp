@@ -12,7 +12,7 @@ using optim::clip_grad_norm_;
 using optim::clip_grad_value_;
 using optim::EMA;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 class Clip : public OptimTest {};
 
@@ -95,7 +95,7 @@ TEST_F(Clip, WhatIsNotFinite) {
   const Tensor p = zeros({3}, DType::Float32);
   const Tensor q = zeros({1}, DType::Float32);
   const auto set = [&] {
-    p.set_grad(Tensor::of<float>({1, static_cast<float>(kNaN), 2}));
+    p.set_grad(Tensor::of<float>({1, static_cast<float>(kNotANumber), 2}));
     q.set_grad(Tensor::of<float>({5}));
   };
   set();
@@ -114,7 +114,7 @@ TEST_F(Clip, WhatIsNotFinite) {
   EXPECT_EQ(doubles(p.grad())[2], 1.5);
   EXPECT_EQ(doubles(q.grad())[0], 1.5);
   EXPECT_THROW(clip_grad_norm_({p}, -1), ValueError);
-  EXPECT_THROW(clip_grad_norm_({p}, kNaN), ValueError);
+  EXPECT_THROW(clip_grad_norm_({p}, kNotANumber), ValueError);
   EXPECT_THROW(clip_grad_value_({p}, -1), ValueError);
   EXPECT_THROW(clip_grad_value_({Tensor()}, 1), ValueError);
 }
@@ -196,7 +196,7 @@ TEST_F(Averages, AreCopiedSwappedSavedAndLoaded) {
   ema.copy_to();
   EXPECT_TRUE(same_bits(p, ema.averages()[0]));
   EXPECT_THROW(EMA({p}, 1.5), ValueError);
-  EXPECT_THROW(EMA({p}, kNaN), ValueError);
+  EXPECT_THROW(EMA({p}, kNotANumber), ValueError);
   EXPECT_THROW(EMA({zeros({1}, DType::Int8)}), DTypeError);
 }
 
