@@ -74,6 +74,8 @@ class Node : public GraphNode {
   static Derived* make(const NodeSpec& spec, Args&&... args) {
     static_assert(alignof(Derived) <= alignof(std::max_align_t));
     const Block block = allocate(sizeof(Derived), spec);
+    // The block has sizeof(Derived) bytes and more; the small one is taken only where it is enough.
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.PlacementNew)
     auto* node = new (block.memory) Derived(std::forward<Args>(args)...);
     node->recycled_ = block.recycled;
     node->lay_out(static_cast<char*>(block.memory) + sizeof(Derived), spec);

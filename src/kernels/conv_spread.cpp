@@ -235,7 +235,8 @@ bool suits_spreading(const ConvGeometry& s) {
   constexpr double kSpread = 2.5;
   const std::int64_t size[] = {s.height, s.width};
   const auto channels = static_cast<double>(s.images * s.channels);
-  const auto filters = static_cast<double>(s.filters / s.groups);
+  const std::int64_t group_filters = s.filters / s.groups;
+  const auto filters = static_cast<double>(group_filters);
   double correlated = channels * filters;
   double phases = 1;
   for (int axis = 0; axis < 2; ++axis) {
