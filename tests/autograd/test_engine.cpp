@@ -1,20 +1,10 @@
 // The walk: leaves, accumulation, graphs kept and freed, hooks, grad().
 #include <cmath>
 
-#include <gtest/gtest.h>
-
-#include "baregrad/baregrad.h"
+#include "tests/autograd/support.h"
 
 namespace baregrad {
 namespace {
-
-using autograd::Tensors;
-
-Tensor leaf(std::initializer_list<double> values) {
-  return Tensor::of<double>(values).requires_grad_();
-}
-
-std::vector<double> values(const Tensor& t) { return t.to_vector<double>(); }
 
 TEST(Engine, PolynomialOfOneVariable) {
   const Tensor x = leaf({1, 2, 3});

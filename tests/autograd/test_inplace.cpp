@@ -1,15 +1,8 @@
 // In-place ops and views: gradients where they are defined, errors where they are not.
-#include <gtest/gtest.h>
-
-#include "baregrad/baregrad.h"
+#include "tests/autograd/support.h"
 
 namespace baregrad {
 namespace {
-
-Tensor leaf(std::initializer_list<double> values) {
-  return Tensor::of<double>(values).requires_grad_();
-}
-std::vector<double> values(const Tensor& t) { return t.to_vector<double>(); }
 
 TEST(InPlace, AddsToTheHistory) {
   const Tensor x = leaf({1, 2});

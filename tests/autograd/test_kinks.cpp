@@ -29,9 +29,8 @@ void expect_values(const Tensor& got, const Values& want, const std::string& wha
   }
 }
 
-using Fn = std::function<Tensor(const Tensors&)>;
-
-void expect_gradients(const std::string& what, const Tensors& inputs, const Fn& fn,
+void expect_gradients(const std::string& what, const Tensors& inputs,
+                      const std::function<Tensor(const Tensors&)>& fn,
                       const std::vector<Values>& want) {
   const Tensor y = fn(inputs);
   const Tensor g = reshape(arange(1, y.numel() + 1, 1, DType::Float64), y.shape());

@@ -9,8 +9,6 @@
 namespace baregrad {
 namespace {
 
-using Fn = std::function<Tensors(const Tensors&)>;
-
 constexpr std::uint64_t kSeed = 11;
 
 struct Input {
@@ -21,7 +19,7 @@ struct Input {
 struct Case {
   std::string name;
   std::vector<Input> inputs;
-  Fn fn;
+  std::function<Tensors(const Tensors&)> fn;
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
