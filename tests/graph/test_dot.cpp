@@ -2,11 +2,8 @@
 // reads it is tested by test_svg.py.
 #include <limits>
 
-#include <gtest/gtest.h>
-
-#include "baregrad/baregrad.h"
-#include "baregrad/graph.h"
 #include "graph/text.h"
+#include "tests/graph/support.h"
 
 namespace baregrad {
 namespace {
@@ -22,14 +19,10 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-Tensor leaf(const Dims& shape) { return ones(shape).requires_grad_(); }
+Tensor leaf_of_ones(const Dims& shape) { return ones(shape).requires_grad_(); }
 
 TEST(ToDot, OpsShapesNamesAndEdges) {
-  const Tensor w = leaf({3, 2});
+  const Tensor w = leaf_of_ones({3, 2});
   const Tensor x = ones({4, 3});
   const Tensor h = matmul(x, w);
   const Tensor loss = sum(h * h);
@@ -49,17 +42,18 @@ TEST(ToDot, OpsShapesNamesAndEdges) {
 
 TEST(ToDot, IsTheSameForTheSameGraph) {
   const auto draw = [] {
-    const Tensor a = leaf({2});
-    const Tensor b = leaf({2});
+    const Tensor a = leaf_of_ones({2});
+    const Tensor b = leaf_of_ones({2});
     return to_dot({exp(a) * b, a + b}, {.names = {{"a", a}, {"b", b}}});
   };
   const std::string first = draw();
-  const std::vector<Tensor> elsewhere(100, leaf({5}) * 2.0);  // other addresses, other numbers
+  // Other addresses, other numbers.
+  const std::vector<Tensor> elsewhere(100, leaf_of_ones({5}) * 2.0);
   EXPECT_EQ(draw(), first);
 }
 
 TEST(ToDot, SeveralRootsShareTheirPast) {
-  const Tensor x = leaf({2});
+  const Tensor x = leaf_of_ones({2});
   const Tensor h = exp(x);
   const std::string dot = to_dot({sum(h), h * 2.0, h});
   EXPECT_EQ(count(dot, "label=\"exp"), 1U);
@@ -68,7 +62,7 @@ TEST(ToDot, SeveralRootsShareTheirPast) {
 }
 
 TEST(ToDot, ResultsOfOneOpAreToldApart) {
-  const Tensor x = leaf({4});
+  const Tensor x = leaf_of_ones({4});
   const std::vector<Tensor> both = autograd::checkpoint(
       [](const autograd::Tensors& in) {
         return autograd::Tensors{in[0] * 2.0, exp(in[0])};
@@ -80,7 +74,7 @@ TEST(ToDot, ResultsOfOneOpAreToldApart) {
 }
 
 TEST(ToDot, LabelsAreNestedFrames) {
-  const Tensor x = leaf({2});
+  const Tensor x = leaf_of_ones({2});
   Tensor h;
   {
     const Label outer("encoder");
@@ -108,7 +102,7 @@ TEST(ToDot, LabelsAreNestedFrames) {
 }
 
 TEST(ToDot, WhatIsFarthestFromTheRootBecomesACount) {
-  const Tensor x = leaf({1});
+  const Tensor x = leaf_of_ones({1});
   Tensor h = x;
   for (int i = 0; i < 9; ++i) h = h * 2.0;
   const std::string dot = to_dot(h, {.names = {{"x", x}}, .max_nodes = 4});
@@ -121,7 +115,7 @@ TEST(ToDot, WhatIsFarthestFromTheRootBecomesACount) {
 }
 
 TEST(ToDot, AMillionNodesDeep) {
-  const Tensor x = leaf({1});
+  const Tensor x = leaf_of_ones({1});
   Tensor h = x;
   for (int i = 0; i < 1'000'000; ++i) h = negative(h);
   const std::string dot = to_dot(h);
@@ -130,7 +124,7 @@ TEST(ToDot, AMillionNodesDeep) {
 }
 
 TEST(ToDot, ManyNestedLabels) {
-  const Tensor x = leaf({1});
+  const Tensor x = leaf_of_ones({1});
   std::string label;
   for (int i = 0; i < 100'000; ++i) label += "a/";
   const Label deep(label);
@@ -140,7 +134,7 @@ TEST(ToDot, ManyNestedLabels) {
 }
 
 TEST(ToDot, TextOfUsersIsEscaped) {
-  const Tensor x = leaf({1});
+  const Tensor x = leaf_of_ones({1});
   const Label label("l\"\\\n{}");
   const std::string dot = to_dot(x * 2.0, {.names = {{"a\"b\\c\nd{e}<f>&amp;|\té", x}}});
   EXPECT_TRUE(has(dot, "label=\"a\\\"b\\\\c\\nd{e}<f>&amp;amp;| é\\nfloat32[1]\"")) << dot;
@@ -148,7 +142,7 @@ TEST(ToDot, TextOfUsersIsEscaped) {
 }
 
 TEST(ToDot, WhatItRefuses) {
-  const Tensor x = leaf({1});
+  const Tensor x = leaf_of_ones({1});
   EXPECT_THROW(to_dot(Tensor()), ValueError);
   EXPECT_THROW(to_dot(std::vector<Tensor>{}), ValueError);
   EXPECT_THROW(to_dot(x, {.max_nodes = 0}), ValueError);

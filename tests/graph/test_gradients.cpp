@@ -3,10 +3,7 @@
 #include <limits>
 #include <thread>
 
-#include <gtest/gtest.h>
-
-#include "baregrad/baregrad.h"
-#include "baregrad/graph.h"
+#include "tests/graph/support.h"
 
 namespace baregrad {
 namespace {
@@ -16,10 +13,6 @@ using graph::to_dot;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 Tensor leaf(std::initializer_list<double> values) {
   return Tensor::of<double>(values).requires_grad_();

@@ -1,17 +1,10 @@
 // summary: the table, cell by cell, and its totals.
-#include <gtest/gtest.h>
-
-#include "baregrad/baregrad.h"
-#include "baregrad/graph.h"
+#include "tests/graph/support.h"
 
 namespace baregrad {
 namespace {
 
 using graph::summary;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 struct Cube : autograd::Function<Cube> {
   static constexpr const char* kName = "cube";

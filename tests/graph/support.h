@@ -1,0 +1,17 @@
+// What the tests of graphs share: looking for words in what was drawn or written.
+#pragma once
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "baregrad/baregrad.h"
+#include "baregrad/graph.h"
+
+namespace baregrad {
+
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace baregrad
