@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 namespace baregrad {
 
 using autograd::Tensors;
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Normal numbers that depend on the seed alone.
 inline Tensor drawn(const Dims& shape, std::uint64_t seed, DType dtype = DType::Float64) {

@@ -1,12 +1,8 @@
 // What is made of decompositions, against closed forms and loops written out.
-#include <limits>
-
 #include "tests/linalg/support.h"
 
 namespace baregrad {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Laplace's expansion along the first row.
 double expanded(const std::vector<std::vector<double>>& a) {

@@ -1,13 +1,9 @@
 // Every function's gradient and second derivative against finite differences: stacks of matrices,
 // contiguous and strided.
-#include <limits>
-
 #include "tests/linalg/support.h"
 
 namespace baregrad {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using Fn = std::function<Tensors(const Tensors&)>;
 

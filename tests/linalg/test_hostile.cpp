@@ -7,7 +7,6 @@ namespace baregrad {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct NamedFunction {
   std::string name;
