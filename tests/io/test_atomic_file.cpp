@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "baregrad/error.h"
 #include "io/atomic_file.h"
-#include "tests/io/temporary_folder.h"
+#include "tests/io/files.h"
 
 namespace baregrad {
 namespace {
@@ -13,34 +12,24 @@ namespace {
 namespace fs = std::filesystem;
 using io::AtomicFile;
 using test::contents;
+using test::error_of;
 using test::TemporaryFolder;
 
-void put(const std::string& path, const std::string& text) {
+void write_atomically(const std::string& path, const std::string& text) {
   AtomicFile file(path, "test");
   file.open();
   file.write(text);
   file.commit();
 }
 
-/// The message of the IoError; "" when there is none.
-template <class F>
-std::string io_error(const F& act) {
-  try {
-    act();
-  } catch (const IoError& e) {
-    return e.what();
-  }
-  return "";
-}
-
 TEST(AtomicFile, ReplacesTheTargetAndLeavesNothingElse) {
   const TemporaryFolder folder;
   const std::string path = folder.file("a");
-  put(path, "one");
+  write_atomically(path, "one");
   EXPECT_EQ(contents(path), "one");
-  put(path, "two, longer");
+  write_atomically(path, "two, longer");
   EXPECT_EQ(contents(path), "two, longer");
-  put(path, "");
+  write_atomically(path, "");
   EXPECT_EQ(contents(path), "");
   EXPECT_EQ(folder.files(), 1U);
 }
@@ -48,7 +37,7 @@ TEST(AtomicFile, ReplacesTheTargetAndLeavesNothingElse) {
 TEST(AtomicFile, UncommittedContentsAreThrownAway) {
   const TemporaryFolder folder;
   const std::string path = folder.file("a");
-  put(path, "before");
+  write_atomically(path, "before");
   {
     AtomicFile file(path, "test");
     EXPECT_EQ(folder.files(), 1U) << "nothing is left behind before open()";
@@ -79,32 +68,32 @@ TEST(AtomicFile, TwoAtOnceDoNotMeet) {
 TEST(AtomicFile, KeepsTheModeAndTheLink) {
   const TemporaryFolder folder;
   const std::string path = folder.file("real");
-  put(path, "x");
+  write_atomically(path, "x");
   ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
   fs::create_symlink("real", folder.file("link"));
-  put(folder.file("link"), "through");
+  write_atomically(folder.file("link"), "through");
   EXPECT_EQ(contents(path), "through");
   EXPECT_TRUE(fs::is_symlink(folder.file("link")));
   EXPECT_EQ(fs::status(path).permissions(), static_cast<fs::perms>(0640));
 }
 
 TEST(AtomicFile, WritesIntoADevice) {
-  EXPECT_NO_THROW(put("/dev/null", "gone"));
-  const std::string full = io_error([] { put("/dev/full", "gone"); });
+  EXPECT_NO_THROW(write_atomically("/dev/null", "gone"));
+  const std::string full = error_of<IoError>([] { write_atomically("/dev/full", "gone"); });
   EXPECT_EQ(full, "test: cannot write '/dev/full': No space left on device");
 }
 
 TEST(AtomicFile, ErrorsComeBeforeTheWork) {
   const TemporaryFolder folder;
   const std::string missing = folder.file("no/such/folder");
-  EXPECT_EQ(io_error([&] { AtomicFile(missing, "who"); }),
+  EXPECT_EQ(error_of<IoError>([&] { AtomicFile(missing, "who"); }),
             "who: cannot write '" + missing + "': No such file or directory");
-  EXPECT_EQ(io_error([&] { AtomicFile(folder.file(""), "who"); }),
+  EXPECT_EQ(error_of<IoError>([&] { AtomicFile(folder.file(""), "who"); }),
             "who: cannot write '" + folder.file("") + "': Is a directory");
-  EXPECT_EQ(io_error([] { AtomicFile("", "who"); }),
+  EXPECT_EQ(error_of<IoError>([] { AtomicFile("", "who"); }),
             "who: cannot write '': No such file or directory");
   fs::create_symlink("loop", folder.file("loop"));
-  EXPECT_NE(io_error([&] { AtomicFile(folder.file("loop"), "who"); }), "");
+  EXPECT_NE(error_of<IoError>([&] { AtomicFile(folder.file("loop"), "who"); }), "");
 }
 
 }  // namespace

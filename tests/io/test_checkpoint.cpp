@@ -27,7 +27,7 @@ void expect_same_parts(const Checkpoint& a, const Checkpoint& b) {
   }
 }
 
-Checkpoint numbered(int number) {
+Checkpoint small_checkpoint(int number) {
   Checkpoint out;
   out.parts["model"].tensors = {{"w", pattern({2, 3}, float32, number)}};
   out.parts["loader"].values = {{"number", std::to_string(number)}};
@@ -60,7 +60,7 @@ TEST(Checkpoint, AllPartsComeBack) {
 
 TEST(Checkpoint, NamesInTheFile) {
   const TemporaryFolder folder;
-  Checkpoint checkpoint = numbered(1);
+  Checkpoint checkpoint = small_checkpoint(1);
   checkpoint.parts["a/b%"].tensors = {{"c/d", pattern({1}, int8)}};
   io::save_checkpoint(folder.file("c"), checkpoint);
   const io::SafeTensors file = io::load_safetensors(folder.file("c"));
@@ -87,7 +87,7 @@ TEST(Checkpoint, WhatCannotBeSaved) {
 TEST(Checkpoint, EveryFlippedBitIsNoticed) {
   const TemporaryFolder folder;
   const std::string path = folder.file("c");
-  io::save_checkpoint(path, numbered(3));
+  io::save_checkpoint(path, small_checkpoint(3));
   const std::string good = test::contents(path);
   int undetected = 0;
   for (std::size_t byte = 0; byte < good.size(); ++byte) {
@@ -162,7 +162,7 @@ TEST(CheckpointFolder, KeepsTheLast) {
   CheckpointFolder checkpoints(where, 3);
   EXPECT_FALSE(checkpoints.latest().has_value());
   for (int step = 1; step <= 5; ++step) {
-    const std::string path = checkpoints.save(step * 10, numbered(step));
+    const std::string path = checkpoints.save(step * 10, small_checkpoint(step));
     EXPECT_EQ(path, where + "/step-0000000" + std::to_string(step) + "0.safetensors");
   }
   EXPECT_EQ(checkpoints.steps(), (std::vector<std::int64_t>{30, 40, 50}));
@@ -171,17 +171,17 @@ TEST(CheckpointFolder, KeepsTheLast) {
   EXPECT_EQ(found->step, 50);
   EXPECT_EQ(found->path, checkpoints.path_of(50));
   EXPECT_TRUE(found->damaged.empty());
-  expect_same_parts(found->checkpoint, numbered(5));
+  expect_same_parts(found->checkpoint, small_checkpoint(5));
 
   // A run that went back: what it just wrote stays, though its step is the least.
-  checkpoints.save(5, numbered(0));
+  checkpoints.save(5, small_checkpoint(0));
   EXPECT_EQ(checkpoints.steps(), (std::vector<std::int64_t>{5, 40, 50}));
   // The same step again replaces its file.
-  checkpoints.save(50, numbered(9));
+  checkpoints.save(50, small_checkpoint(9));
   EXPECT_EQ(number_of(*checkpoints.latest()), 9);
 
   CheckpointFolder one(where, 1);
-  one.save(60, numbered(6));
+  one.save(60, small_checkpoint(6));
   EXPECT_EQ(one.steps(), (std::vector<std::int64_t>{60}));
 }
 
@@ -189,7 +189,7 @@ TEST(CheckpointFolder, StepsOfAnyLength) {
   const TemporaryFolder folder;
   CheckpointFolder checkpoints(folder.file(""), 9);
   const std::int64_t steps[] = {0, 999'999'999, 1'000'000'000, 9'223'372'036'854'775'807};
-  for (const std::int64_t step : steps) checkpoints.save(step, numbered(1));
+  for (const std::int64_t step : steps) checkpoints.save(step, small_checkpoint(1));
   EXPECT_EQ(checkpoints.steps(), (std::vector<std::int64_t>(std::begin(steps), std::end(steps))));
   EXPECT_EQ(checkpoints.latest()->step, steps[3]);
   for (const char* other :
@@ -199,13 +199,13 @@ TEST(CheckpointFolder, StepsOfAnyLength) {
     test::put_file(folder.file(other), "not ours");
   }
   EXPECT_EQ(checkpoints.steps().size(), 4U);
-  EXPECT_THROW(checkpoints.save(-1, numbered(1)), ValueError);
+  EXPECT_THROW(checkpoints.save(-1, small_checkpoint(1)), ValueError);
 }
 
 TEST(CheckpointFolder, FallsBackWhenTheNewestIsDamaged) {
   const TemporaryFolder folder;
   CheckpointFolder checkpoints(folder.file(""), 3);
-  for (int step = 1; step <= 3; ++step) checkpoints.save(step, numbered(step));
+  for (int step = 1; step <= 3; ++step) checkpoints.save(step, small_checkpoint(step));
   fs::resize_file(checkpoints.path_of(3), fs::file_size(checkpoints.path_of(3)) - 1);
   auto found = checkpoints.latest();
   ASSERT_TRUE(found.has_value());
@@ -258,10 +258,10 @@ TEST(CheckpointFolder, FoldersThatCannotBe) {
   CheckpointFolder gone(folder.file("gone"));
   fs::remove(folder.file("gone"));
   EXPECT_NE(error_of<IoError>([&] { gone.latest(); }), "");
-  EXPECT_NE(error_of<IoError>([&] { gone.save(1, numbered(1)); }), "");
+  EXPECT_NE(error_of<IoError>([&] { gone.save(1, small_checkpoint(1)); }), "");
   fs::create_directory(folder.file("real"));
   fs::create_symlink("real", folder.file("link"));
-  CheckpointFolder(folder.file("link/")).save(1, numbered(1));
+  CheckpointFolder(folder.file("link/")).save(1, small_checkpoint(1));
   EXPECT_TRUE(CheckpointFolder(folder.file("real")).latest().has_value());
 }
 

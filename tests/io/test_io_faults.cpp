@@ -90,7 +90,7 @@ class Faults {
   Faults& operator=(const Faults&) = delete;
 };
 
-Checkpoint numbered(int number) {
+Checkpoint large_checkpoint(int number) {
   Checkpoint out;
   out.parts["model"].tensors = {{"w", pattern({40, 50}, float32, number)},
                                 {"turned", pattern({100, 200}, float64, number).permute({1, 0})}};
@@ -98,9 +98,9 @@ Checkpoint numbered(int number) {
   return out;
 }
 
-int number_of(const Checkpoint& checkpoint) {
+int checked_number_of(const Checkpoint& checkpoint) {
   const int number = std::stoi(checkpoint.parts.at("loader").values.at("number"));
-  const NamedTensors expected = numbered(number).parts.at("model").tensors;
+  const NamedTensors expected = large_checkpoint(number).parts.at("model").tensors;
   test::expect_same(checkpoint.parts.at("model").tensors, expected);
   return number;
 }
@@ -108,9 +108,9 @@ int number_of(const Checkpoint& checkpoint) {
 /// Calls one save makes, so that the tests can fail each of them.
 std::vector<std::string> calls_of_a_save(const std::string& folder, int keep) {
   CheckpointFolder checkpoints(folder, keep);
-  for (int step = 1; step <= keep; ++step) checkpoints.save(step, numbered(step));
+  for (int step = 1; step <= keep; ++step) checkpoints.save(step, large_checkpoint(step));
   const Faults faults;
-  checkpoints.save(keep + 1, numbered(keep + 1));
+  checkpoints.save(keep + 1, large_checkpoint(keep + 1));
   return plan.names;
 }
 
@@ -150,7 +150,7 @@ TEST_P(EveryCall, FailsWithAnError) {
       for (int at = 0; at < calls; ++at) {
         const TemporaryFolder folder;
         CheckpointFolder checkpoints(folder.file(""), keep);
-        for (int step = 1; step <= keep; ++step) checkpoints.save(step, numbered(step));
+        for (int step = 1; step <= keep; ++step) checkpoints.save(step, large_checkpoint(step));
         bool failed = false;
         {
           const Faults faults;
@@ -159,7 +159,7 @@ TEST_P(EveryCall, FailsWithAnError) {
           plan.and_after = and_after;
           plan.error = error;
           try {
-            checkpoints.save(keep + 1, numbered(keep + 1));
+            checkpoints.save(keep + 1, large_checkpoint(keep + 1));
           } catch (const IoError& e) {
             failed = true;
             EXPECT_NE(std::string(e.what()).find(std::strerror(error)), std::string::npos)
@@ -169,7 +169,7 @@ TEST_P(EveryCall, FailsWithAnError) {
         const auto found = CheckpointFolder(folder.file(""), keep).latest();
         ASSERT_TRUE(found.has_value()) << at;
         EXPECT_TRUE(found->damaged.empty()) << at;
-        const int number = number_of(found->checkpoint);
+        const int number = checked_number_of(found->checkpoint);
         // A save that did not complain is there.
         if (failed) {
           EXPECT_TRUE(number == keep || number == keep + 1) << number << " after call " << at;
@@ -177,8 +177,8 @@ TEST_P(EveryCall, FailsWithAnError) {
           EXPECT_EQ(number, keep + 1) << at;
         }
         // And the next save finds nothing in its way.
-        checkpoints.save(keep + 2, numbered(keep + 2));
-        EXPECT_EQ(number_of(checkpoints.latest()->checkpoint), keep + 2);
+        checkpoints.save(keep + 2, large_checkpoint(keep + 2));
+        EXPECT_EQ(checked_number_of(checkpoints.latest()->checkpoint), keep + 2);
         EXPECT_EQ(folder.files(), static_cast<std::size_t>(keep));
       }
     }
@@ -193,13 +193,13 @@ TEST_P(EveryCall, IsTheLastOfTheProcess) {
     for (int at = 0; at < calls; ++at) {
       const TemporaryFolder folder;
       CheckpointFolder checkpoints(folder.file(""), keep);
-      for (int step = 1; step <= keep; ++step) checkpoints.save(step, numbered(step));
+      for (int step = 1; step <= keep; ++step) checkpoints.save(step, large_checkpoint(step));
       const pid_t child = ::fork();
       if (child == 0) {
         const Faults faults;
         plan.fault = fault;
         plan.at = at;
-        checkpoints.save(keep + 1, numbered(keep + 1));
+        checkpoints.save(keep + 1, large_checkpoint(keep + 1));
         ::_exit(3);
       }
       int status = 0;
@@ -209,9 +209,9 @@ TEST_P(EveryCall, IsTheLastOfTheProcess) {
       const auto found = resumed.latest();
       ASSERT_TRUE(found.has_value()) << at;
       EXPECT_TRUE(found->damaged.empty()) << at;
-      const int number = number_of(found->checkpoint);
+      const int number = checked_number_of(found->checkpoint);
       EXPECT_TRUE(number == keep || number == keep + 1) << number << " after call " << at;
-      resumed.save(keep + 2, numbered(keep + 2));
+      resumed.save(keep + 2, large_checkpoint(keep + 2));
       EXPECT_EQ(folder.files(), static_cast<std::size_t>(keep)) << "temporaries are gone";
     }
   }
@@ -228,18 +228,18 @@ TEST(IoFaults, ShortWritesAndInterruptions) {
     plan.fault = Fault::Error;
     plan.at = 5;
     plan.error = EINTR;  // a write, which goes on
-    io::save_checkpoint(path, numbered(1));
+    io::save_checkpoint(path, large_checkpoint(1));
     EXPECT_EQ(plan.names[5], "write");
     EXPECT_GT(std::count(plan.names.begin(), plan.names.end(), "write"), 10);
   }
-  EXPECT_EQ(number_of(io::load_checkpoint(path)), 1);
+  EXPECT_EQ(checked_number_of(io::load_checkpoint(path)), 1);
   {
     const Faults faults;
     system_calls.write = [](int, const void*, std::size_t) -> ssize_t { return 0; };
-    EXPECT_NE(error_of<IoError>([&] { io::save_checkpoint(path, numbered(2)); }), "")
+    EXPECT_NE(error_of<IoError>([&] { io::save_checkpoint(path, large_checkpoint(2)); }), "")
         << "a write that writes nothing does not go on for ever";
   }
-  EXPECT_EQ(number_of(io::load_checkpoint(path)), 1);
+  EXPECT_EQ(checked_number_of(io::load_checkpoint(path)), 1);
 }
 
 TEST(IoFaults, FoldersThatCannotBeSynced) {

@@ -34,7 +34,7 @@ std::string literal(const std::string& descr, const std::string& order, const st
 }
 
 Tensor parse(const std::string& file) { return io::parse_npy(test::bytes_of(file), "f"); }
-std::string error_in(const std::string& file) {
+std::string npy_error(const std::string& file) {
   return error_of<IoError>([&] { parse(file); });
 }
 
@@ -213,7 +213,7 @@ TEST(Npy, HostileFiles) {
       {npy(literal(f4, "True", "(1000000000000,)"), k4), "takes 4000000000000 bytes"},
   };
   for (const Row& row : rows) {
-    const std::string error = error_in(row.file);
+    const std::string error = npy_error(row.file);
     EXPECT_NE(error.find(row.error), std::string::npos) << row.file << ": " << error;
     EXPECT_EQ(error.rfind("parse_npy: 'f': ", 0), 0U) << error;
   }

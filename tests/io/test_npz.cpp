@@ -19,7 +19,7 @@ using test::TemporaryFolder;
 
 constexpr NpzMode kModes[] = {NpzMode::Stored, NpzMode::Deflated};
 
-std::string error_in(const std::string& file) {
+std::string npz_error(const std::string& file) {
   return error_of<IoError>([&] { io::parse_npz(test::bytes_of(file), "f"); });
 }
 
@@ -111,7 +111,7 @@ std::string zip(const std::vector<Member>& members, const End& end = {}) {
   return out + end.comment;
 }
 
-std::string npy() { return test::text_of(io::npy_bytes(pattern({5}, float32))); }
+std::string some_npy() { return test::text_of(io::npy_bytes(pattern({5}, float32))); }
 
 std::uint32_t crc_of(const std::string& data) {
   return static_cast<std::uint32_t>(
@@ -160,17 +160,17 @@ TEST(Npz, ZerosDeflateWell) {
 TEST(Npz, OtherWritersArchives) {
   const NamedTensors expected = {{"a", pattern({5}, float32)}};
   const auto parse = [](const std::string& file) { return io::parse_npz(test::bytes_of(file)); };
-  expect_same(parse(zip({stored(npy())})), expected);
-  expect_same(parse(zip({deflated(npy())})), expected);
+  expect_same(parse(zip({stored(some_npy())})), expected);
+  expect_same(parse(zip({deflated(some_npy())})), expected);
   End comment;
   comment.comment = "a comment with PK\5\6 in it, which is no end record............";
-  expect_same(parse(zip({stored(npy())}, comment)), expected);
-  Member extra = stored(npy());
+  expect_same(parse(zip({stored(some_npy())}, comment)), expected);
+  Member extra = stored(some_npy());
   extra.local_extra = "extra";
   extra.extra = std::string("\7\7\2\0ab", 6);
   expect_same(parse(zip({extra})), expected);
   // All sizes in the zip64 field, behind another field.
-  Member wide = stored(npy());
+  Member wide = stored(some_npy());
   wide.extra = std::string("\7\7\1\0x", 5) + std::string("\1\0\30\0", 4);
   put(wide.extra, wide.bytes, 8);
   put(wide.extra, wide.bytes, 8);
@@ -184,7 +184,7 @@ TEST(Npz, OtherWritersArchives) {
 /// The end record in zip64's form, for an archive of one member.
 std::string zip64_archive(std::uint64_t count, std::uint64_t disk, std::int64_t shift = 0,
                           std::uint64_t record_bytes = 44) {
-  const Member member = stored(npy());
+  const Member member = stored(some_npy());
   const std::uint64_t begin = 30 + member.name.size() + member.packed.size();
   const std::uint64_t bytes = 46 + member.name.size();
   End end;
@@ -208,17 +208,17 @@ std::string zip64_archive(std::uint64_t count, std::uint64_t disk, std::int64_t 
 TEST(Npz, Zip64EndRecord) {
   expect_same(io::parse_npz(test::bytes_of(zip64_archive(1, 0))), {{"a", pattern({5}, float32)}});
   const std::string misplaced = "its zip64 end record is not where it should be";
-  EXPECT_NE(error_in(zip64_archive(1, 0, 1)).find(misplaced), std::string::npos);
-  EXPECT_NE(error_in(zip64_archive(1, 0, 1 << 20)).find(misplaced), std::string::npos);
-  EXPECT_NE(error_in(zip64_archive(1, 0, -1)).find(misplaced), std::string::npos);
-  EXPECT_NE(error_in(zip64_archive(1, 0, 0, 45)).find(misplaced), std::string::npos);
-  EXPECT_NE(error_in(zip64_archive(1, 1)).find("several parts"), std::string::npos);
-  EXPECT_NE(error_in(zip64_archive(std::uint64_t{1} << 62, 0)).find("more than its directory"),
+  EXPECT_NE(npz_error(zip64_archive(1, 0, 1)).find(misplaced), std::string::npos);
+  EXPECT_NE(npz_error(zip64_archive(1, 0, 1 << 20)).find(misplaced), std::string::npos);
+  EXPECT_NE(npz_error(zip64_archive(1, 0, -1)).find(misplaced), std::string::npos);
+  EXPECT_NE(npz_error(zip64_archive(1, 0, 0, 45)).find(misplaced), std::string::npos);
+  EXPECT_NE(npz_error(zip64_archive(1, 1)).find("several parts"), std::string::npos);
+  EXPECT_NE(npz_error(zip64_archive(std::uint64_t{1} << 62, 0)).find("more than its directory"),
             std::string::npos);
   End tiny;  // a locator with nothing before it
   tiny.count = 0xFFFF;
   tiny.zip64 = 0;
-  EXPECT_NE(error_in(zip({}, tiny)).find(misplaced), std::string::npos);
+  EXPECT_NE(npz_error(zip({}, tiny)).find(misplaced), std::string::npos);
 }
 
 TEST(Npz, MoreMembersThanTheOldFormatCounts) {
@@ -320,11 +320,11 @@ TEST(Npz, HostileArchives) {
   const auto ended = [](const auto& change) {
     End end;
     change(end);
-    return zip({stored(npy())}, end);
+    return zip({stored(some_npy())}, end);
   };
-  const Member good = stored(npy());
-  const Member packed = deflated(npy());
-  std::string cut_header = npy().substr(0, 20);
+  const Member good = stored(some_npy());
+  const Member packed = deflated(some_npy());
+  std::string cut_header = some_npy().substr(0, 20);
   std::string empty_header("\x93NUMPY\1\0\0\0ab", 12);
   const std::vector<Row> rows = {
       {"empty", "", "not a zip archive: too short"},
@@ -407,7 +407,7 @@ TEST(Npz, HostileArchives) {
        "declares 4294967295 bytes"},
       {"same bytes twice",
        [&] {
-         Member second = stored(npy(), "b.npy");
+         Member second = stored(some_npy(), "b.npy");
          second.local = 0;
          second.name = "a.npy";
          return zip({good, second});
@@ -416,7 +416,7 @@ TEST(Npz, HostileArchives) {
       {"same name twice", zip({good, good}), "two members are named 'a'"},
       {"not npy", zip({stored("text", "../../etc/passwd")}),
        "member '../../etc/passwd' is not an npy"},
-      {"bad UTF-8", zip({stored(npy(), "\xff.npy")}), "the name '?' is not UTF-8"},
+      {"bad UTF-8", zip({stored(some_npy(), "\xff.npy")}), "the name '?' is not UTF-8"},
       {"checksum", with(good, [](Member& m) { m.crc ^= 1; }), "its checksum does not fit"},
       {"checksum, deflated", with(packed, [](Member& m) { m.crc ^= 1; }),
        "its checksum does not fit"},
@@ -426,17 +426,18 @@ TEST(Npz, HostileArchives) {
        "unpacks to fewer bytes than it declares"},
       {"stream cut in the header", with(packed, [](Member& m) { m.packed.resize(1); }),
        "unpacks to fewer bytes than it declares"},
-      {"stream end cut", with(deflated(npy()), [](Member& m) { m.packed.pop_back(); }), "npy': "},
+      {"stream end cut", with(deflated(some_npy()), [](Member& m) { m.packed.pop_back(); }),
+       "npy': "},
       {"bytes behind the stream", with(packed, [](Member& m) { m.packed += "x"; }),
        "damaged deflated data"},
       {"not npy inside", zip({stored("hello world, hello")}), "member 'a.npy': not an npy file"},
       {"npy cut", zip({stored(cut_header)}), "ends within the header"},
       {"npy without a header", zip({stored(empty_header)}), "its header is empty"},
       {"npy of three bytes", zip({stored("abc")}), "not an npy file"},
-      {"wrong length", zip({stored(npy() + "x")}), "takes 20 bytes, but 21 follow the header"},
+      {"wrong length", zip({stored(some_npy() + "x")}), "takes 20 bytes, but 21 follow the header"},
   };
   for (const Row& row : rows) {
-    const std::string error = error_in(row.file);
+    const std::string error = npz_error(row.file);
     EXPECT_NE(error.find(row.error), std::string::npos) << row.what << ": " << error;
     EXPECT_EQ(error.rfind("parse_npz: 'f': ", 0), 0U) << row.what << ": " << error;
   }
@@ -444,11 +445,11 @@ TEST(Npz, HostileArchives) {
 
 TEST(Npz, MoreBytesThanDeclared) {
   // Declared and checksummed as the shorter array; the stream goes on.
-  const std::string shorter = npy();
+  const std::string shorter = some_npy();
   Member member = deflated(shorter + "more");
   member.bytes = static_cast<std::uint32_t>(shorter.size());
   member.crc = crc_of(shorter);
-  EXPECT_NE(error_in(zip({member})).find("unpacks to more bytes than it declares"),
+  EXPECT_NE(npz_error(zip({member})).find("unpacks to more bytes than it declares"),
             std::string::npos);
 }
 
@@ -456,7 +457,7 @@ TEST(Npz, FewerBytesThanDeclared) {
   const std::string longer = test::text_of(io::npy_bytes(pattern({6}, float32)));
   Member member = deflated(longer.substr(0, longer.size() - 4));
   member.bytes = static_cast<std::uint32_t>(longer.size());
-  EXPECT_NE(error_in(zip({member})).find("unpacks to fewer bytes than it declares"),
+  EXPECT_NE(npz_error(zip({member})).find("unpacks to fewer bytes than it declares"),
             std::string::npos);
 }
 

@@ -28,7 +28,7 @@ Bytes file_of(std::string_view header, std::string_view data = "") {
   return out;
 }
 
-std::string error_in(const Bytes& bytes) {
+std::string safetensors_error(const Bytes& bytes) {
   return error_of<IoError>([&] { io::parse_safetensors(bytes, "f"); });
 }
 
@@ -167,16 +167,16 @@ TEST(SafeTensors, UnreadableFiles) {
 }
 
 TEST(SafeTensors, HostileLengths) {
-  EXPECT_EQ(error_in(Bytes(7, 0)),
+  EXPECT_EQ(safetensors_error(Bytes(7, 0)),
             "parse_safetensors: 'f': 7 bytes are too few for a safetensors file");
   for (const std::uint8_t top : {0x7F, 0x80, 0xFF}) {
     Bytes bytes = file_of("{}");
     bytes[7] = top;
-    EXPECT_NE(error_in(bytes).find("but the most is 100000000"), std::string::npos);
+    EXPECT_NE(safetensors_error(bytes).find("but the most is 100000000"), std::string::npos);
   }
   Bytes bytes = file_of("{}");
   bytes[0] = 3;
-  EXPECT_EQ(error_in(bytes),
+  EXPECT_EQ(safetensors_error(bytes),
             "parse_safetensors: 'f': declares a header of 3 bytes, but only 2 follow");
 }
 
@@ -296,7 +296,7 @@ TEST(SafeTensors, HostileHeaders) {
       {"data of nobody", "{}", "1 bytes follow the last tensor's data", "x"},
   };
   for (const Hostile& row : rows) {
-    const std::string error = error_in(file_of(row.header, row.data));
+    const std::string error = safetensors_error(file_of(row.header, row.data));
     EXPECT_NE(error.find(row.error), std::string::npos) << row.what << ": " << error;
     EXPECT_EQ(error.rfind("parse_safetensors: 'f': ", 0), 0U) << row.what;
   }
@@ -312,12 +312,13 @@ TEST(SafeTensors, EveryLengthOfUtf8) {
   const SafeTensors escaped =
       io::parse_safetensors(file_of("{\"__metadata__\":{\"\\ud7ff\":\"\\uFFFD\"}}"));
   EXPECT_EQ(escaped.metadata, (io::Metadata{{"\xed\x9f\xbf", "\xef\xbf\xbd"}}));
-  EXPECT_NE(error_in(file_of("{\"\x7f\\u0001\":1}")).find("tensor '\?\?'"), std::string::npos);
+  EXPECT_NE(safetensors_error(file_of("{\"\x7f\\u0001\":1}")).find("tensor '\?\?'"),
+            std::string::npos);
 }
 
 TEST(SafeTensors, LongNamesAreCutInMessages) {
   const std::string name(10'000, 'n');
-  const std::string error = error_in(file_of("{\"" + name + "\":1}"));
+  const std::string error = safetensors_error(file_of("{\"" + name + "\":1}"));
   EXPECT_LT(error.size(), 300U);
   EXPECT_NE(error.find("nnn...'"), std::string::npos);
 }
