@@ -18,7 +18,8 @@ CsvTable decode(std::string_view text, const CsvOptions& options = {}) {
 using Floats = std::vector<float>;
 using Names = std::vector<std::string>;
 
-void expect_refused(std::string_view text, std::string_view part, const CsvOptions& options = {}) {
+void expect_csv_refused(std::string_view text, std::string_view part,
+                        const CsvOptions& options = {}) {
   expect_error<IoError>([&] { decode(text, options); }, part);
 }
 
@@ -83,7 +84,8 @@ TEST(Csv, HeadersAreSeenOrSaid) {
   EXPECT_EQ(said.columns, (Names{"1", "2"}));
   EXPECT_EQ(said.values.to_vector<float>(), (Floats{3, 4}));
   options.header = false;
-  expect_refused("a,2\n3,4\n", "line 1, field 1: 'a' is no number that float32 can hold", options);
+  expect_csv_refused("a,2\n3,4\n", "line 1, field 1: 'a' is no number that float32 can hold",
+                     options);
 }
 
 TEST(Csv, LabelsByNameByNumberAndFromTheEnd) {
@@ -107,8 +109,8 @@ TEST(Csv, LabelsByNameByNumberAndFromTheEnd) {
             (std::vector<std::int64_t>{3}));
   for (const char* label : {"2", "-3", "nobody"}) {
     options.label = label;
-    expect_refused("1,2\n", std::string("has no column '") + label + "' for the label among its 2",
-                   options);
+    expect_csv_refused(
+        "1,2\n", std::string("has no column '") + label + "' for the label among its 2", options);
   }
 }
 
@@ -131,7 +133,7 @@ TEST(Csv, NumbersAreRoundedOnceAndToTheNearest) {
 }
 
 TEST(Csv, MissingValues) {
-  expect_refused("1,,3\n", "line 1, field 2 is empty");
+  expect_csv_refused("1,,3\n", "line 1, field 2 is empty");
   CsvOptions options;
   options.missing = -1;
   EXPECT_EQ(decode("1,,3\n,2,\n", options).values.to_vector<float>(),
@@ -139,16 +141,16 @@ TEST(Csv, MissingValues) {
 }
 
 TEST(Csv, LinesThatAreWrongAreNamed) {
-  expect_refused("1,2\n3,4,5\n", "decode_csv: line 2 has 3 fields, the first has 2");
-  expect_refused("1,2\n\n\n3\n", "line 4 has 1 fields, the first has 2");
+  expect_csv_refused("1,2\n3,4,5\n", "decode_csv: line 2 has 3 fields, the first has 2");
+  expect_csv_refused("1,2\n\n\n3\n", "line 4 has 1 fields, the first has 2");
   // The record began in line 2, and its quoted field takes line 3 too.
-  expect_refused("a,b\n1,\"x\ny\"\n1,2\n", "line 2, field 2: 'x?y' is no number");
-  expect_refused("a,b\n1,\"x\ny\"\n1\n", "line 4 has 1 fields");
-  expect_refused("1,2\n3,\"4\n", "line 2: a quoted field is not closed");
-  expect_refused("1,2\n3,\"4\"x\n", "line 2: text after a closing quote");
+  expect_csv_refused("a,b\n1,\"x\ny\"\n1,2\n", "line 2, field 2: 'x?y' is no number");
+  expect_csv_refused("a,b\n1,\"x\ny\"\n1\n", "line 4 has 1 fields");
+  expect_csv_refused("1,2\n3,\"4\n", "line 2: a quoted field is not closed");
+  expect_csv_refused("1,2\n3,\"4\"x\n", "line 2: text after a closing quote");
   for (const char* bad : {"x", "1x", "--1", "+-1", "0x10", "1e", "1 2", "1e400"}) {
-    expect_refused(std::string("1,2\n3,") + bad + "\n",
-                   std::string("line 2, field 2: '") + bad + "'");
+    expect_csv_refused(std::string("1,2\n3,") + bad + "\n",
+                       std::string("line 2, field 2: '") + bad + "'");
   }
 }
 

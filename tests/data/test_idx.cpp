@@ -11,7 +11,7 @@ using data::decode_idx;
 using data::read_idx;
 using namespace test;
 
-void expect_refused(const ByteVector& bytes, std::string_view part) {
+void expect_idx_refused(const ByteVector& bytes, std::string_view part) {
   expect_error<IoError>([&] { decode_idx(bytes); }, part);
 }
 
@@ -77,36 +77,37 @@ TEST(Idx, FilesThatCannotBeRead) {
 }
 
 TEST(Idx, HostileHeadersAreNamed) {
-  expect_refused({}, "decode_idx: ends early: 0 of 4 bytes of the header");
-  expect_refused({0, 0, 8, 2, 0, 0, 0, 1}, "ends early: 0 of 4 bytes of the header");
-  expect_refused(idx(0x0A, {1}, {0}), "is no IDX file: begins with 0 0 10 1");
-  expect_refused({0, 1, 8, 1, 0, 0, 0, 1, 0}, "is no IDX file: begins with 0 1 8 1");
-  expect_refused({1, 0, 8, 1, 0, 0, 0, 1, 0}, "is no IDX file: begins with 1 0 8 1");
+  expect_idx_refused({}, "decode_idx: ends early: 0 of 4 bytes of the header");
+  expect_idx_refused({0, 0, 8, 2, 0, 0, 0, 1}, "ends early: 0 of 4 bytes of the header");
+  expect_idx_refused(idx(0x0A, {1}, {0}), "is no IDX file: begins with 0 0 10 1");
+  expect_idx_refused({0, 1, 8, 1, 0, 0, 0, 1, 0}, "is no IDX file: begins with 0 1 8 1");
+  expect_idx_refused({1, 0, 8, 1, 0, 0, 0, 1, 0}, "is no IDX file: begins with 1 0 8 1");
   ByteVector many = {0, 0, 8, 17};
   for (int i = 0; i < 17; ++i) append_be32(many, 1);
-  expect_refused(many, "has 17 axes, at most 16");
-  expect_refused(idx(0x08, {1000, 1000}, {1, 2, 3}),
-                 "declares uint8[1000,1000], 1000000 bytes, but cannot hold more than 3");
+  expect_idx_refused(many, "has 17 axes, at most 16");
+  expect_idx_refused(idx(0x08, {1000, 1000}, {1, 2, 3}),
+                     "declares uint8[1000,1000], 1000000 bytes, but cannot hold more than 3");
   // 2^32 - 1 four times over: more than 64 bits can count.
-  expect_refused(idx(0x0E, {~0U, ~0U, ~0U, ~0U}, {1}), "more bytes than an address can count");
-  expect_refused(idx(0x08, {2}, {1}), "declares uint8[2], 2 bytes, but cannot hold more than 1");
-  expect_refused(idx(0x08, {2}, {1, 2, 3}), "has bytes after the elements of uint8[2]");
+  expect_idx_refused(idx(0x0E, {~0U, ~0U, ~0U, ~0U}, {1}), "more bytes than an address can count");
+  expect_idx_refused(idx(0x08, {2}, {1}),
+                     "declares uint8[2], 2 bytes, but cannot hold more than 1");
+  expect_idx_refused(idx(0x08, {2}, {1, 2, 3}), "has bytes after the elements of uint8[2]");
 }
 
 TEST(Idx, HostileGzipIsNamed) {
   const ByteVector good = gzip(idx(0x08, {2000}, ByteVector(2000, 9)));
-  expect_refused({good.begin(), good.end() - 9}, "ends in the middle of the compressed data");
+  expect_idx_refused({good.begin(), good.end() - 9}, "ends in the middle of the compressed data");
   ByteVector wrong_sum = good;
   wrong_sum[wrong_sum.size() - 5] ^= 1U;
-  expect_refused(wrong_sum, "is not validly compressed: incorrect data check");
+  expect_idx_refused(wrong_sum, "is not validly compressed: incorrect data check");
   ByteVector trailing = good;
   append(trailing, {1, 2, 3});
-  expect_refused(trailing, "has other bytes after the compressed data");
-  expect_refused({0x1f, 0x8b, 7, 0}, "is not validly compressed");
+  expect_idx_refused(trailing, "has other bytes after the compressed data");
+  expect_idx_refused({0x1f, 0x8b, 7, 0}, "is not validly compressed");
   // A header that promises more than 1032 bytes for each one that follows.
-  expect_refused(gzip(idx(0x08, {100000000}, {1})), "declares uint8[100000000]");
+  expect_idx_refused(gzip(idx(0x08, {100000000}, {1})), "declares uint8[100000000]");
   // A stream that is valid and shorter than its header says.
-  expect_refused(gzip(idx(0x08, {5000}, {1})), "ends early: 1 of 5000 bytes of the elements");
+  expect_idx_refused(gzip(idx(0x08, {5000}, {1})), "ends early: 1 of 5000 bytes of the elements");
 }
 
 }  // namespace

@@ -14,11 +14,11 @@ using namespace test;
 
 std::vector<std::uint8_t> pixels8(const Tensor& image) { return image.to_vector<std::uint8_t>(); }
 
-void expect_refused(const ByteVector& bytes, std::string_view part) {
+void expect_image_refused(const ByteVector& bytes, std::string_view part) {
   expect_error<IoError>([&] { decode_image(bytes); }, part);
 }
-void expect_refused(std::string_view text, std::string_view part) {
-  expect_refused(bytes_of(text), part);
+void expect_image_refused(std::string_view text, std::string_view part) {
+  expect_image_refused(bytes_of(text), part);
 }
 
 // ---- PGM and PPM
@@ -49,25 +49,26 @@ TEST(Pnm, SamplesAreScaledToTheFullRange) {
 }
 
 TEST(Pnm, WhatIsWrongIsNamed) {
-  expect_refused("P4 1 1 1", "is no PGM or PPM image");
-  expect_refused("P", "neither PNG nor PGM or PPM");
+  expect_image_refused("P4 1 1 1", "is no PGM or PPM image");
+  expect_image_refused("P", "neither PNG nor PGM or PPM");
   expect_error<IoError>([] { decode_pnm({}); }, "decode_pnm: is no PGM or PPM image");
-  expect_refused("P5", "ends before the width");
-  expect_refused("P5 3 # no end", "ends before the height");
-  expect_refused("P5 3 -2 255\nabcdef", "has byte 45 at 5 instead of the height");
-  expect_refused("P5 99999999999999999999 1 255\n", "has a width above 268435456");
-  expect_refused("P5 1 1 65536\n", "has a maxval above 65535");
-  expect_refused("P5 0 1 255\n", "declares 0 x 1 pixels up to 255: none may be 0");
-  expect_refused("P5 1 1 0\na", "declares 1 x 1 pixels up to 0");
-  expect_refused("P5 100000 100000 255\n", "declares 100000 x 100000 pixels, more than 268435456");
-  expect_refused("P5 3 2 255", "has no white space after the header");
-  expect_refused("P5 3 2 255\nabcde", "take at least 6 bytes, but holds 5");
-  expect_refused("P5 3 2 256\nabcdefghijk", "take at least 12 bytes, but holds 11");
-  expect_refused("P2 1000 1000 255\n1 2 3", "take at least 2000000 bytes, but holds 6");
-  expect_refused("P2 2 1 255 100000", "has a sample above 255");
-  expect_refused("P2 2 1 255 1  x  ", "instead of the sample");
-  expect_refused("P2 2 1 255 10    ", "ends before the sample");
-  expect_refused("P5 1 1 99\nz", "has a sample of 122, above its maxval 99");
+  expect_image_refused("P5", "ends before the width");
+  expect_image_refused("P5 3 # no end", "ends before the height");
+  expect_image_refused("P5 3 -2 255\nabcdef", "has byte 45 at 5 instead of the height");
+  expect_image_refused("P5 99999999999999999999 1 255\n", "has a width above 268435456");
+  expect_image_refused("P5 1 1 65536\n", "has a maxval above 65535");
+  expect_image_refused("P5 0 1 255\n", "declares 0 x 1 pixels up to 255: none may be 0");
+  expect_image_refused("P5 1 1 0\na", "declares 1 x 1 pixels up to 0");
+  expect_image_refused("P5 100000 100000 255\n",
+                       "declares 100000 x 100000 pixels, more than 268435456");
+  expect_image_refused("P5 3 2 255", "has no white space after the header");
+  expect_image_refused("P5 3 2 255\nabcde", "take at least 6 bytes, but holds 5");
+  expect_image_refused("P5 3 2 256\nabcdefghijk", "take at least 12 bytes, but holds 11");
+  expect_image_refused("P2 1000 1000 255\n1 2 3", "take at least 2000000 bytes, but holds 6");
+  expect_image_refused("P2 2 1 255 100000", "has a sample above 255");
+  expect_image_refused("P2 2 1 255 1  x  ", "instead of the sample");
+  expect_image_refused("P2 2 1 255 10    ", "ends before the sample");
+  expect_image_refused("P5 1 1 99\nz", "has a sample of 122, above its maxval 99");
 }
 
 // ---- PNG
@@ -128,66 +129,67 @@ TEST(Png, WrongHeadersAreNamed) {
     body[at] = value;
     return png(body, {data});
   };
-  expect_refused({0x89, 'P', 'N', 'G'}, "is no PNG image");
-  expect_refused(with(8, 3), "has 3 bits of colour type 0");
-  expect_refused(with(9, 1), "has 8 bits of colour type 1");
-  expect_refused(with(9, 7), "has 8 bits of colour type 7");
-  expect_refused(png(header(2, 2, 16, 3), {data}), "has 16 bits of colour type 3");
-  expect_refused(png(header(2, 2, 4, 2), {data}), "has 4 bits of colour type 2");
-  expect_refused(with(10, 1), "uses compression 1");
-  expect_refused(with(11, 1), "filter 1");
-  expect_refused(with(12, 2), "interlace 2");
-  expect_refused(png(header(0, 2), {data}), "declares 0 x 2 pixels");
-  expect_refused(png(header(~0U, ~0U), {data}),
-                 "declares 4294967295 x 4294967295 pixels; takes 1 to");
-  expect_refused(png(header(16000, 16000), {data}), "which cannot be compressed to");
+  expect_image_refused({0x89, 'P', 'N', 'G'}, "is no PNG image");
+  expect_image_refused(with(8, 3), "has 3 bits of colour type 0");
+  expect_image_refused(with(9, 1), "has 8 bits of colour type 1");
+  expect_image_refused(with(9, 7), "has 8 bits of colour type 7");
+  expect_image_refused(png(header(2, 2, 16, 3), {data}), "has 16 bits of colour type 3");
+  expect_image_refused(png(header(2, 2, 4, 2), {data}), "has 4 bits of colour type 2");
+  expect_image_refused(with(10, 1), "uses compression 1");
+  expect_image_refused(with(11, 1), "filter 1");
+  expect_image_refused(with(12, 2), "interlace 2");
+  expect_image_refused(png(header(0, 2), {data}), "declares 0 x 2 pixels");
+  expect_image_refused(png(header(~0U, ~0U), {data}),
+                       "declares 4294967295 x 4294967295 pixels; takes 1 to");
+  expect_image_refused(png(header(16000, 16000), {data}), "which cannot be compressed to");
   ByteVector long_header = header(2, 2);
   long_header.push_back(0);
-  expect_refused(png(long_header, {data}), "has an IHDR chunk of 14 bytes, needs 13");
+  expect_image_refused(png(long_header, {data}), "has an IHDR chunk of 14 bytes, needs 13");
 }
 
 TEST(Png, WrongChunksAreNamed) {
   const ByteVector data = idat({0, 1, 2, 0, 3, 4});
   const ByteVector good = png(header(2, 2), {data});
-  expect_refused({good.begin(), good.end() - 1}, "ends before the IEND chunk");
-  expect_refused({good.begin(), good.end() - 12}, "ends before the IEND chunk");
+  expect_image_refused({good.begin(), good.end() - 1}, "ends before the IEND chunk");
+  expect_image_refused({good.begin(), good.end() - 12}, "ends before the IEND chunk");
   ByteVector flipped = good;
   flipped[20] ^= 1U;
-  expect_refused(flipped, "has a chunk IHDR with a wrong checksum");
+  expect_image_refused(flipped, "has a chunk IHDR with a wrong checksum");
   ByteVector endless = good;
   endless[8] = 0xff;
-  expect_refused(endless, "has a chunk IHDR of 4278190093 bytes, but only");
+  expect_image_refused(endless, "has a chunk IHDR of 4278190093 bytes, but only");
   ByteVector no_header = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
   append(no_header, data);
-  expect_refused(no_header, "does not begin with an IHDR chunk");
-  expect_refused(png(header(2, 2), {}), "has no IDAT chunk");
-  expect_refused(png(header(2, 2), {png_chunk("ABCD", {}), data}),
-                 "has a chunk ABCD that is not known");
-  expect_refused(png(header(2, 2), {data, png_chunk("tEXt", {}), data}),
-                 "has IDAT chunks with others in between");
-  expect_refused(png(header(2, 2, 8, 3), {data}), "has no palette");
+  expect_image_refused(no_header, "does not begin with an IHDR chunk");
+  expect_image_refused(png(header(2, 2), {}), "has no IDAT chunk");
+  expect_image_refused(png(header(2, 2), {png_chunk("ABCD", {}), data}),
+                       "has a chunk ABCD that is not known");
+  expect_image_refused(png(header(2, 2), {data, png_chunk("tEXt", {}), data}),
+                       "has IDAT chunks with others in between");
+  expect_image_refused(png(header(2, 2, 8, 3), {data}), "has no palette");
   const ByteVector palette = png_chunk("PLTE", ByteVector(6, 9));
-  expect_refused(png(header(2, 2, 8, 3), {png_chunk("PLTE", ByteVector(7, 9)), data}),
-                 "has a second palette, or one of 7 bytes");
-  expect_refused(png(header(2, 2, 8, 3), {png_chunk("PLTE", {}), data}), "or one of 0 bytes");
-  expect_refused(png(header(2, 2, 8, 3), {png_chunk("PLTE", ByteVector(771, 9)), data}),
-                 "or one of 771 bytes");
-  expect_refused(png(header(2, 2, 8, 3), {palette, palette, data}), "has a second palette");
-  expect_refused(png(header(2, 2, 8, 3), {palette, data}), "has colour 2 of a palette of 2");
-  expect_refused(png(header(2, 2), {data, palette}), "has a PLTE chunk after the pixels");
-  expect_refused(png(header(2, 2), {png_chunk("tRNS", {1}), data}), "has a tRNS chunk of 1 bytes");
-  expect_refused(png(header(2, 2, 8, 3), {palette, png_chunk("tRNS", {1, 2, 3}), data}),
-                 "has a tRNS chunk of 3 bytes");
-  expect_refused(png(header(1, 1, 8, 4), {png_chunk("tRNS", {1, 2}), data}),
-                 "has a tRNS chunk of 2 bytes");
+  expect_image_refused(png(header(2, 2, 8, 3), {png_chunk("PLTE", ByteVector(7, 9)), data}),
+                       "has a second palette, or one of 7 bytes");
+  expect_image_refused(png(header(2, 2, 8, 3), {png_chunk("PLTE", {}), data}), "or one of 0 bytes");
+  expect_image_refused(png(header(2, 2, 8, 3), {png_chunk("PLTE", ByteVector(771, 9)), data}),
+                       "or one of 771 bytes");
+  expect_image_refused(png(header(2, 2, 8, 3), {palette, palette, data}), "has a second palette");
+  expect_image_refused(png(header(2, 2, 8, 3), {palette, data}), "has colour 2 of a palette of 2");
+  expect_image_refused(png(header(2, 2), {data, palette}), "has a PLTE chunk after the pixels");
+  expect_image_refused(png(header(2, 2), {png_chunk("tRNS", {1}), data}),
+                       "has a tRNS chunk of 1 bytes");
+  expect_image_refused(png(header(2, 2, 8, 3), {palette, png_chunk("tRNS", {1, 2, 3}), data}),
+                       "has a tRNS chunk of 3 bytes");
+  expect_image_refused(png(header(1, 1, 8, 4), {png_chunk("tRNS", {1, 2}), data}),
+                       "has a tRNS chunk of 2 bytes");
 }
 
 TEST(Png, WrongPixelsAreNamed) {
-  expect_refused(png(header(2, 2), {idat({0, 1, 2, 5, 3, 4})}), "has a row with filter 5");
-  expect_refused(png(header(2, 2), {idat({0, 1, 2, 0, 3})}),
-                 "ends early: 1 of 2 bytes of the pixels");
-  expect_refused(png(header(2, 2), {idat({0, 1, 2, 0, 3, 4, 5})}),
-                 "holds more pixels than it declares");
+  expect_image_refused(png(header(2, 2), {idat({0, 1, 2, 5, 3, 4})}), "has a row with filter 5");
+  expect_image_refused(png(header(2, 2), {idat({0, 1, 2, 0, 3})}),
+                       "ends early: 1 of 2 bytes of the pixels");
+  expect_image_refused(png(header(2, 2), {idat({0, 1, 2, 0, 3, 4, 5})}),
+                       "holds more pixels than it declares");
   ByteVector packed(64);
   uLongf size = packed.size();
   const ByteVector rows = {0, 1, 2, 0, 3, 4};
@@ -195,12 +197,13 @@ TEST(Png, WrongPixelsAreNamed) {
   packed.resize(size);
   ByteVector wrong_sum = packed;
   wrong_sum.back() ^= 1U;
-  expect_refused(png(header(2, 2), {png_chunk("IDAT", wrong_sum)}), "is not validly compressed");
-  expect_refused(png(header(2, 2), {png_chunk("IDAT", {packed.begin(), packed.end() - 4})}),
-                 "ends in the middle of the compressed data");
+  expect_image_refused(png(header(2, 2), {png_chunk("IDAT", wrong_sum)}),
+                       "is not validly compressed");
+  expect_image_refused(png(header(2, 2), {png_chunk("IDAT", {packed.begin(), packed.end() - 4})}),
+                       "ends in the middle of the compressed data");
   append(packed, {0x1f, 0x8b});  // no gzip file, where one may follow another
-  expect_refused(png(header(2, 2), {png_chunk("IDAT", packed)}),
-                 "has other bytes after the compressed data");
+  expect_image_refused(png(header(2, 2), {png_chunk("IDAT", packed)}),
+                       "has other bytes after the compressed data");
 }
 
 TEST(Images, FromFilesByTheirContents) {
