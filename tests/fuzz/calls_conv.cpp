@@ -6,8 +6,6 @@ namespace baregrad::fuzz {
 
 namespace {
 
-using Results = std::vector<Tensor>;
-
 /// Mostly `usual` or a little more; sometimes absurd.
 std::int64_t about(Source& s, std::int64_t usual, std::int64_t spread) {
   const std::int64_t near = usual + s.below(spread);

@@ -5,8 +5,6 @@ namespace baregrad::fuzz {
 
 namespace {
 
-using Results = std::vector<Tensor>;
-
 void add_filled(std::vector<Row>& rows) {
   const std::vector<Row> filled = {
       {"empty",

@@ -7,7 +7,7 @@ namespace {
 
 Row unary(std::string name, Tensor (*fn)(const Tensor&)) {
   return {std::move(name),
-          [fn](Source& s) -> std::vector<Tensor> {
+          [fn](Source& s) -> Results {
             const Tensor x = s.tensor();
             return {fn(x)};
           },
@@ -17,7 +17,7 @@ Row unary(std::string name, Tensor (*fn)(const Tensor&)) {
 
 Row unary_into(std::string name, const Tensor& (*fn)(const Tensor&)) {
   return {std::move(name),
-          [fn](Source& s) -> std::vector<Tensor> {
+          [fn](Source& s) -> Results {
             const Tensor x = s.target();
             return {fn(x)};
           },
@@ -27,7 +27,7 @@ Row unary_into(std::string name, const Tensor& (*fn)(const Tensor&)) {
 
 Row binary(std::string name, Tensor (*fn)(const Operand&, const Operand&)) {
   return {std::move(name),
-          [fn](Source& s) -> std::vector<Tensor> {
+          [fn](Source& s) -> Results {
             const Tensor x = s.tensor();
             const Operand y = s.operand(x);
             if (s.chance(10)) {
@@ -42,7 +42,7 @@ Row binary(std::string name, Tensor (*fn)(const Operand&, const Operand&)) {
 
 Row binary_into(std::string name, const Tensor& (*fn)(const Tensor&, const Operand&)) {
   return {std::move(name),
-          [fn](Source& s) -> std::vector<Tensor> {
+          [fn](Source& s) -> Results {
             const Tensor x = s.target();
             const Operand y = s.operand(x);
             return {fn(x, y)};
@@ -67,7 +67,6 @@ void add_regular(std::vector<Row>& rows) {
 }  // namespace
 
 std::vector<Row> elementwise_rows() {
-  using Results = std::vector<Tensor>;
   std::vector<Row> rows;
   add_regular(rows);
   const std::vector<Row> others = {

@@ -6,15 +6,6 @@ namespace baregrad::fuzz {
 
 namespace {
 
-using Results = std::vector<Tensor>;
-
-int ndim_of(const Tensor& x) { return x.defined() ? x.ndim() : 2; }
-
-std::int64_t size_of(const Tensor& x, std::int64_t axis) {
-  if (!x.defined() || axis < -x.ndim() || axis >= x.ndim()) return 2;
-  return x.size(axis);
-}
-
 /// Positions of x's number of axes, no longer than x but along `axis`; sometimes not even that.
 Tensor positions_along(Source& s, const Tensor& x, std::int64_t axis, Size many) {
   Dims shape(ndim_of(x), 1);

@@ -3,14 +3,6 @@
 
 namespace baregrad::fuzz {
 
-namespace {
-
-using Results = std::vector<Tensor>;
-
-int ndim_of(const Tensor& x) { return x.defined() ? x.ndim() : 2; }
-
-}  // namespace
-
 std::vector<Row> movement_rows() {
   return {
       {"concat",

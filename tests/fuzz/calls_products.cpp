@@ -6,11 +6,8 @@ namespace baregrad::fuzz {
 
 namespace {
 
-using Results = std::vector<Tensor>;
-
-int ndim_of(const Tensor& x) { return x.defined() ? x.ndim() : 2; }
-
-std::int64_t size_of(const Tensor& x, int axis) {
+/// What the other factor has there; 1 for what would make it large.
+std::int64_t modest_size_of(const Tensor& x, int axis) {
   const int at = axis < 0 ? axis + ndim_of(x) : axis;
   if (!x.defined() || at < 0 || at >= x.ndim()) return 3;
   return x.shape()[at] > 64 ? 1 : x.shape()[at];
@@ -31,10 +28,10 @@ Tensor right_of(Source& s, const Tensor& x, int least_ndim = 1) {
   const std::int64_t kind = s.below(10);
   if (kind >= 4) {
     for (int i = 0; i < ndim_of(x) - 2; ++i) {
-      shape.push_back(s.chance(70) ? size_of(x, i) : 1);
+      shape.push_back(s.chance(70) ? modest_size_of(x, i) : 1);
     }
   }
-  shape.push_back(nearly(s, size_of(x, -1)));
+  shape.push_back(nearly(s, modest_size_of(x, -1)));
   if (kind >= 1 || least_ndim > 1) shape.push_back(s.below(9));
   const DTypeOption dtype = dtype_beside(s, x);
   return s.of_shape(shape, Size::Bounded, dtype);
@@ -74,8 +71,8 @@ std::vector<Row> product_rows() {
        [](Source& s) -> Results {
          const Tensor out = s.target();
          const std::int64_t k = s.below(9);
-         const std::int64_t rows = nearly(s, size_of(out, 0));
-         const std::int64_t columns = nearly(s, size_of(out, -1));
+         const std::int64_t rows = nearly(s, modest_size_of(out, 0));
+         const std::int64_t columns = nearly(s, modest_size_of(out, -1));
          const DTypeOption dtype = dtype_beside(s, out);
          const Tensor a = matrix(s, rows, k, dtype);
          const Tensor b = s.chance(8) ? out : matrix(s, k, columns, dtype);
@@ -87,7 +84,7 @@ std::vector<Row> product_rows() {
          const Tensor x = s.tensor(Size::Bounded);
          const std::int64_t out = s.below(9);
          const DTypeOption dtype = dtype_beside(s, x);
-         const Tensor weight = matrix(s, out, nearly(s, size_of(x, -1)), dtype);
+         const Tensor weight = matrix(s, out, nearly(s, modest_size_of(x, -1)), dtype);
          Tensor bias;
          if (s.flag()) bias = s.of_shape({nearly(s, out)}, Size::Bounded, dtype);
          const auto activation = static_cast<Activation>(s.below(5));

@@ -9,52 +9,52 @@ namespace {
 Row reduction(std::string name, Tensor (*fn)(const Tensor&, const Axes&, bool),
               std::vector<std::string> also = {}) {
   return {std::move(name),
-          [fn](Source& s) -> std::vector<Tensor> {
+          [fn](Source& s) -> Results {
             const Tensor x = s.tensor(Size::Bounded);
-            const Axes axes = s.axes(x.defined() ? x.ndim() : 2);
+            const Axes axes = s.axes(ndim_of(x));
             return {fn(x, axes, s.flag())};
           },
           std::move(also)};
 }
 
 Row accumulation(std::string name, Tensor (*fn)(const Tensor&, const Axes&, bool, DTypeOption)) {
-  return {std::move(name), [fn](Source& s) -> std::vector<Tensor> {
+  return {std::move(name), [fn](Source& s) -> Results {
             const Tensor x = s.tensor(Size::Bounded);
-            const Axes axes = s.axes(x.defined() ? x.ndim() : 2);
+            const Axes axes = s.axes(ndim_of(x));
             const bool keepdims = s.flag();
             return {fn(x, axes, keepdims, s.dtype_option())};
           }};
 }
 
 Row spread(std::string name, Tensor (*fn)(const Tensor&, const Axes&, double, bool)) {
-  return {std::move(name), [fn](Source& s) -> std::vector<Tensor> {
+  return {std::move(name), [fn](Source& s) -> Results {
             const Tensor x = s.tensor(Size::Bounded);
-            const Axes axes = s.axes(x.defined() ? x.ndim() : 2);
+            const Axes axes = s.axes(ndim_of(x));
             const double correction = s.real();
             return {fn(x, axes, correction, s.flag())};
           }};
 }
 
 Row position_of(std::string name, Tensor (*fn)(const Tensor&, std::optional<std::int64_t>, bool)) {
-  return {std::move(name), [fn](Source& s) -> std::vector<Tensor> {
+  return {std::move(name), [fn](Source& s) -> Results {
             const Tensor x = s.tensor(Size::Bounded);
-            const auto axis = s.maybe_axis(x.defined() ? x.ndim() : 2);
+            const auto axis = s.maybe_axis(ndim_of(x));
             return {fn(x, axis, s.flag())};
           }};
 }
 
 Row scan(std::string name, Tensor (*fn)(const Tensor&, std::int64_t, DTypeOption)) {
-  return {std::move(name), [fn](Source& s) -> std::vector<Tensor> {
+  return {std::move(name), [fn](Source& s) -> Results {
             const Tensor x = s.tensor();
-            const std::int64_t axis = s.axis(x.defined() ? x.ndim() : 2);
+            const std::int64_t axis = s.axis(ndim_of(x));
             return {fn(x, axis, s.dtype_option())};
           }};
 }
 
 Row along(std::string name, Tensor (*fn)(const Tensor&, std::int64_t)) {
-  return {std::move(name), [fn](Source& s) -> std::vector<Tensor> {
+  return {std::move(name), [fn](Source& s) -> Results {
             const Tensor x = s.tensor();
-            return {fn(x, s.axis(x.defined() ? x.ndim() : 2))};
+            return {fn(x, s.axis(ndim_of(x)))};
           }};
 }
 
@@ -79,10 +79,10 @@ std::vector<Row> reduction_rows() {
       position_of("argmax", argmax),
       position_of("argmin", argmin),
       {"norm",
-       [](Source& s) -> std::vector<Tensor> {
+       [](Source& s) -> Results {
          const Tensor x = s.tensor(Size::Bounded);
          const double order = s.real();
-         const Axes axes = s.axes(x.defined() ? x.ndim() : 2);
+         const Axes axes = s.axes(ndim_of(x));
          return {norm(x, order, axes, s.flag())};
        }},
       scan("cumulative_sum", cumulative_sum),

@@ -11,10 +11,6 @@ namespace baregrad::fuzz {
 
 namespace {
 
-using Results = std::vector<Tensor>;
-
-int ndim_of(const Tensor& x) { return x.defined() ? x.ndim() : 2; }
-
 /// Numbers of elements that printing would show are bounded, not the tensor's: the middle is left
 /// out.
 bool printable(const Tensor& x) {

@@ -5,15 +5,6 @@ namespace baregrad::fuzz {
 
 namespace {
 
-using Results = std::vector<Tensor>;
-
-int ndim_of(const Tensor& x) { return x.defined() ? x.ndim() : 2; }
-
-std::int64_t size_of(const Tensor& x, std::int64_t axis) {
-  if (!x.defined() || axis < -x.ndim() || axis >= x.ndim()) return 2;
-  return x.size(axis);
-}
-
 /// One handle per element of an axis: bounded like what visits elements.
 Tensor divisible(Source& s) { return s.tensor(s.chance(80) ? Size::Bounded : Size::Any); }
 
