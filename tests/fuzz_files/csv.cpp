@@ -5,6 +5,7 @@
 namespace baregrad::fuzz {
 
 namespace {
+namespace csv {
 
 /// A field takes at least two bytes and becomes at most eight; names and labels are kept besides.
 int try_parse(std::span<const std::uint8_t> file) {
@@ -22,11 +23,12 @@ std::vector<Bytes> seeds() {
           bytes_of("\"say \"\"hi\"\"\",2\n\n1,2\n"), bytes_of("0.1,,nan\n-inf,3,1e-300\n")};
 }
 
+}  // namespace csv
 }  // namespace
 
 const Format kCsv = {"csv",
-                     try_parse,
-                     seeds,
+                     csv::try_parse,
+                     csv::seeds,
                      {",", "\n", "\r\n", "\"", "\"\"", "nan", "-inf", "1e999", "0x1p3", "-"}};
 
 }  // namespace baregrad::fuzz

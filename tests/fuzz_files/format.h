@@ -1,7 +1,9 @@
 // Hostile files: one source file per format, driven by libFuzzer (fuzz_main.cpp, through
 // scripts/fuzz_files.sh) and by seeded mutations as a plain test (test_formats.cpp).
 //
-// A new format: a file like npy.cpp that defines its Format, and a line in formats.cpp.
+// A new format: a file like npy.cpp that defines its Format, and a line in formats.cpp. What the
+// file keeps to itself is in a namespace of the format's name: all have their `seeds`, and several
+// files may be compiled as one text.
 #pragma once
 
 #include <cstddef>

@@ -8,15 +8,15 @@
 
 namespace {
 
-thread_local std::size_t most_bytes = SIZE_MAX;
+thread_local std::size_t allocation_limit = SIZE_MAX;
 
 struct OverBound : std::bad_alloc {
   const char* what() const noexcept override { return "an allocation larger than the file allows"; }
 };
 
 void check_bound(std::size_t bytes) {
-  if (bytes <= most_bytes) return;
-  most_bytes = SIZE_MAX;  // the exception needs memory too
+  if (bytes <= allocation_limit) return;
+  allocation_limit = SIZE_MAX;  // the exception needs memory too
   throw OverBound();
 }
 
@@ -34,7 +34,7 @@ void* allocate(std::size_t bytes) {
 void* operator new(std::size_t bytes) { return allocate(bytes); }
 void* operator new[](std::size_t bytes) { return allocate(bytes); }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  return bytes > most_bytes ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+  return bytes > allocation_limit ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
 }
 void* operator new[](std::size_t bytes, const std::nothrow_t& tag) noexcept {
   return ::operator new(bytes, tag);
@@ -81,10 +81,10 @@ struct MemoryBound::Impl {
   AllocatorScope scope{bounded_allocator()};
 };
 
-MemoryBound::MemoryBound(std::size_t bytes) : impl_(new Impl) { most_bytes = bytes; }
+MemoryBound::MemoryBound(std::size_t bytes) : impl_(new Impl) { allocation_limit = bytes; }
 
 MemoryBound::~MemoryBound() {
-  most_bytes = SIZE_MAX;
+  allocation_limit = SIZE_MAX;
   delete impl_;
 }
 

@@ -5,6 +5,7 @@
 namespace baregrad::fuzz {
 
 namespace {
+namespace idx {
 
 int try_parse(std::span<const std::uint8_t> file) {
   return try_decode(file, kDeflate * file.size() + (64U << 10), data::decode_idx);
@@ -22,8 +23,9 @@ std::vector<Bytes> seeds() {
   return out;
 }
 
+}  // namespace idx
 }  // namespace
 
-const Format kIdx = {"idx", try_parse, seeds, {"\x1f\x8b", "\x08", "\x0d", "\x0e"}};
+const Format kIdx = {"idx", idx::try_parse, idx::seeds, {"\x1f\x8b", "\x08", "\x0d", "\x0e"}};
 
 }  // namespace baregrad::fuzz

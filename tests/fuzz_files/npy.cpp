@@ -7,6 +7,7 @@
 namespace baregrad::fuzz {
 
 namespace {
+namespace npy {
 
 int try_parse(std::span<const std::uint8_t> file) {
   Tensor parsed;
@@ -55,11 +56,12 @@ void repair(Bytes& file, Random&) {
   }
 }
 
+}  // namespace npy
 }  // namespace
 
 const Format kNpy = {"npy",
-                     try_parse,
-                     seeds,
+                     npy::try_parse,
+                     npy::seeds,
                      {"{",
                       "}",
                       "(",
@@ -85,6 +87,6 @@ const Format kNpy = {"npy",
                       " ",
                       "\x93NUMPY",
                       "-1"},
-                     repair};
+                     npy::repair};
 
 }  // namespace baregrad::fuzz

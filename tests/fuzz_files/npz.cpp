@@ -8,6 +8,7 @@
 namespace baregrad::fuzz {
 
 namespace {
+namespace npz {
 
 constexpr std::size_t kMostRatio = 1032;  // of deflate: an archive may hold that much honestly
 
@@ -49,14 +50,15 @@ void repair(Bytes& file, Random& random) {
   file = std::move(out);
 }
 
+}  // namespace npz
 }  // namespace
 
 const Format kNpz = {"npz",
-                     try_parse,
-                     seeds,
+                     npz::try_parse,
+                     npz::seeds,
                      {"PK\1\2", "PK\3\4", "PK\5\6", "PK\6\6", "PK\6\7", "PK\7\10", ".npy", "a.npy",
                       "\xff\xff\xff\xff", std::string_view("\0\0\0\0", 4),
                       std::string_view("\1\0\20\0", 4), std::string_view("\10\0", 2)},
-                     repair};
+                     npz::repair};
 
 }  // namespace baregrad::fuzz

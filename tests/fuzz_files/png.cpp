@@ -7,6 +7,7 @@
 namespace baregrad::fuzz {
 
 namespace {
+namespace png {
 
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
 
@@ -70,8 +71,10 @@ void repair(Bytes& file, Random&) {
   }
 }
 
+}  // namespace png
 }  // namespace
 
-const Format kPng = {"png", try_parse, seeds, {"IHDR", "PLTE", "tRNS", "IDAT", "IEND"}, repair};
+const Format kPng = {
+    "png", png::try_parse, png::seeds, {"IHDR", "PLTE", "tRNS", "IDAT", "IEND"}, png::repair};
 
 }  // namespace baregrad::fuzz

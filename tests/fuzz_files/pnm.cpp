@@ -5,6 +5,7 @@
 namespace baregrad::fuzz {
 
 namespace {
+namespace pnm {
 
 /// A written-out sample takes two bytes and becomes two.
 int try_parse(std::span<const std::uint8_t> file) {
@@ -17,9 +18,10 @@ std::vector<Bytes> seeds() {
           bytes_of("P6 1 1 1023\n\1\2\1\2\1\2")};
 }
 
+}  // namespace pnm
 }  // namespace
 
 const Format kPnm = {
-    "pnm", try_parse, seeds, {"P2", "P3", "P5", "P6", " ", "\n", "#", "65535", "0"}};
+    "pnm", pnm::try_parse, pnm::seeds, {"P2", "P3", "P5", "P6", " ", "\n", "#", "65535", "0"}};
 
 }  // namespace baregrad::fuzz

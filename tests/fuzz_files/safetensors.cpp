@@ -7,6 +7,7 @@
 namespace baregrad::fuzz {
 
 namespace {
+namespace safetensors {
 
 int try_parse(std::span<const std::uint8_t> file) {
   io::SafeTensors parsed;
@@ -42,11 +43,12 @@ void repair(Bytes& file, Random&) {
   }
 }
 
+}  // namespace safetensors
 }  // namespace
 
 const Format kSafetensors = {"safetensors",
-                             try_parse,
-                             seeds,
+                             safetensors::try_parse,
+                             safetensors::seeds,
                              {"{",
                               "}",
                               "[",
@@ -74,6 +76,6 @@ const Format kSafetensors = {"safetensors",
                               " ",
                               "\xc3\xa9",
                               "\xff"},
-                             repair};
+                             safetensors::repair};
 
 }  // namespace baregrad::fuzz
