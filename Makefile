@@ -32,6 +32,9 @@ no_aslr = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 # Used by CMake at its first configure of a folder.
 export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
+# What was compiled in one folder or clone is found again from another of the same depth.
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
 
 .PHONY: help
 help: ## Show this list

@@ -17,7 +17,8 @@ endif()
 
 if(BAREGRAD_SANITIZE)
   target_compile_options(baregrad_options INTERFACE
-    -fsanitize=${BAREGRAD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    -fsanitize=${BAREGRAD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
+    $<$<BOOL:$<TARGET_PROPERTY:BAREGRAD_WITHOUT_UBSAN>>:-fno-sanitize=undefined>)
   target_link_options(baregrad_options INTERFACE -fsanitize=${BAREGRAD_SANITIZE})
 endif()
 
