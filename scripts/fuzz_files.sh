@@ -34,13 +34,18 @@ mkdir -p "$out/objects"
 compile() { # SOURCE OBJECT [FLAGS]
   "${launcher[@]}" "$cxx" "${flags[@]}" "${@:3}" -c "$1" -o "$2"
 }
+# The sources of a folder as one: most of the time of each alone goes into the headers.
 objects=()
-for source in "${sources[@]}"; do
-  object=$out/objects/${source//\//_}.o
+for folder in $(printf '%s\n' "${sources[@]}" | xargs -n 1 dirname | sort -u); do
+  joined=$out/objects/${folder//\//_}.cpp
+  object=${joined%.cpp}.o
   objects+=("$object")
+  for source in "${sources[@]}"; do
+    if [[ $source == "$folder"/* ]]; then echo "#include \"$source\""; fi
+  done >"$joined"
   while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n; done
   rm -f "$object"
-  compile "$source" "$object" &
+  compile "$joined" "$object" &
 done
 wait # what did not compile is missed by the linker
 
