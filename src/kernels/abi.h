@@ -30,6 +30,12 @@ struct View {
   const std::int64_t* strides = nullptr;
 };
 
+inline std::int64_t numel(const View& v) noexcept {
+  std::int64_t n = 1;
+  for (int i = 0; i < v.ndim; ++i) n *= v.shape[i];
+  return n;
+}
+
 /// n elements of one compute type, contiguous in and out. `in[k]` may equal `out`.
 /// Where bit k of `repeated` is set, in[k] is one element that stands for all n, and lies apart
 /// from `out`. Kernels that take that are those of takes_repeated (elementwise.h); never all

@@ -432,9 +432,7 @@ class Backwards {
 
 template <class T>
 void backward(const IrregularCall& call) {
-  std::int64_t rows = 1;
-  for (int i = 0; i < call.in[5].ndim; ++i) rows *= call.in[5].shape[i];
-  Scratch<4096> levels(static_cast<std::size_t>(rows) * sizeof(T));
+  Scratch<4096> levels(static_cast<std::size_t>(numel(call.in[5])) * sizeof(T));
   Backwards<T>(call, reinterpret_cast<T*>(levels.data())).run();
 }
 

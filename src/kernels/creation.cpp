@@ -15,16 +15,8 @@ namespace baregrad::kernels {
 
 namespace {
 
-// Elements of one parallel chunk.
-constexpr std::int64_t kGrain = 16384;
 // Bytes of one parallel chunk of a plain fill: some ten microseconds of memory traffic.
 constexpr std::int64_t kFillBytes = 256 * 1024;
-
-std::int64_t numel_of(const View& view) {
-  std::int64_t n = 1;
-  for (int i = 0; i < view.ndim; ++i) n *= view.shape[i];
-  return n;
-}
 
 void zero_bytes(char* data, std::int64_t bytes) {
   parallel::parallel_for(bytes, kFillBytes, [&](std::int64_t begin, std::int64_t end) {
@@ -75,7 +67,7 @@ void fill_strided(const Plan& plan, char* base, const char* element, std::size_t
 template <class T, class Value>
 void generate(const View& out, std::int64_t n, Value value) {
   T* data = static_cast<T*>(out.data);
-  parallel::parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel::parallel_for(n, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) data[i] = static_cast<T>(value(i));
   });
 }
@@ -99,14 +91,14 @@ std::int64_t columns_below(std::int64_t r, std::int64_t diagonal, std::int64_t c
 template <class Split>
 void triangle(const IrregularCall& call, bool lower, Split split) {
   const View& x = call.in[0];
-  const std::int64_t n = numel_of(x);
+  const std::int64_t n = numel(x);
   if (n == 0) return;
   const std::int64_t rows = x.shape[x.ndim - 2];
   const std::int64_t cols = x.shape[x.ndim - 1];
   const auto width = static_cast<std::int64_t>(itemsize(x.dtype));
   const char* src = static_cast<const char*>(x.data);
   char* dst = static_cast<char*>(call.out[0].data);
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / cols);
+  const std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / cols);
   parallel::parallel_for(n / cols, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const auto first = static_cast<std::size_t>(split(row % rows, cols) * width);
@@ -136,7 +128,7 @@ void fill_kernel(const IrregularCall& call) {
   std::memcpy(element, &call.attrs.ints[0], sizeof element);
   char* base = static_cast<char*>(out.data);
   if (!plan.is_flat(0, static_cast<std::int64_t>(width))) {
-    parallel::parallel_for(plan.numel, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel::parallel_for(plan.numel, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
       fill_strided(plan, base, element, width, begin, end - begin);
     });
     return;

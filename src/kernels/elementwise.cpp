@@ -24,9 +24,6 @@ constexpr std::int64_t kShortRun = 64;
 // follow each other.
 constexpr std::int64_t kShortDirectRun = 4;
 constexpr std::int64_t kFewRows = 8;
-// Elements of one parallel chunk: some microseconds of the cheapest op, a few times what waking a
-// thread costs.
-constexpr std::int64_t kGrain = 16384;
 // Rows of a block gathered together for a transposed input: 64 bytes of float32, a cache line.
 constexpr std::int64_t kBlockRows = 16;
 constexpr std::int64_t kBlockCols = 128;
@@ -107,15 +104,16 @@ class Walk {
   void run_long() {
     const std::int64_t inner = plan_.inner();
     row_dim_ = plan_.ndim >= 2 ? plan_.shape[plan_.ndim - 2] : 1;
-    rows_per_unit_ = blocked_ ? kBlockRows : std::clamp<std::int64_t>(kGrain / inner, 1, row_dim_);
+    rows_per_unit_ =
+        blocked_ ? kBlockRows : std::clamp<std::int64_t>(kElementGrain / inner, 1, row_dim_);
     tile_ = blocked_ ? kBlockCols : staged_ && !all_splat_ ? kTileBytes / widest_ : inner;
     const std::int64_t cols_per_unit =
-        std::min(inner, std::max(kGrain / rows_per_unit_, kTileBytes));
+        std::min(inner, std::max(kElementGrain / rows_per_unit_, kTileBytes));
     const std::int64_t row_blocks = (row_dim_ + rows_per_unit_ - 1) / rows_per_unit_;
     const std::int64_t col_blocks = (inner + cols_per_unit - 1) / cols_per_unit;
     const std::int64_t outer = plan_.numel / (row_dim_ * inner);
     const std::int64_t unit_size = rows_per_unit_ * cols_per_unit;
-    const std::int64_t grain = std::max<std::int64_t>(1, kGrain / unit_size);
+    const std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / unit_size);
     const auto body = [&](std::int64_t begin, std::int64_t end) {
       Scratch scratch;
       for (std::int64_t u = begin; u < end; ++u) {
@@ -296,7 +294,7 @@ class Walk {
   void run_short() {
     const std::int64_t tile = kTileBytes / 8;
     const std::int64_t tiles = (plan_.numel + tile - 1) / tile;
-    parallel::parallel_for(tiles, kGrain / tile, [&](std::int64_t begin, std::int64_t end) {
+    parallel::parallel_for(tiles, kElementGrain / tile, [&](std::int64_t begin, std::int64_t end) {
       Scratch scratch;
       for (std::int64_t t = begin; t < end; ++t) {
         const std::int64_t first = t * tile;

@@ -18,8 +18,6 @@ namespace baregrad::kernels {
 
 namespace {
 
-// Elements of one parallel chunk.
-constexpr std::int64_t kGrain = 16384;
 // Where positions may repeat, only what lies beside them can be split: in pieces of some cache
 // lines.
 constexpr std::int64_t kSharedRun = 128;
@@ -252,9 +250,10 @@ void walk_indexed(const View& dense, const View& indexed, std::span<const View> 
   const bool along =
       plan.ndim > 0 && (plan.inner_stride(0) == width_of(dense) ||
                         plan.inner_stride(1) == width_of(indexed) || count < kFewPositions);
-  const std::int64_t run = along ? std::min(plan.inner(), shared ? kSharedRun : kGrain) : 1;
-  const std::int64_t block = shared ? count : std::clamp<std::int64_t>(kGrain / run, 1, count);
-  const std::int64_t lines = run * std::max<std::int64_t>(1, kGrain / run / block);
+  const std::int64_t run = along ? std::min(plan.inner(), shared ? kSharedRun : kElementGrain) : 1;
+  const std::int64_t block =
+      shared ? count : std::clamp<std::int64_t>(kElementGrain / run, 1, count);
+  const std::int64_t lines = run * std::max<std::int64_t>(1, kElementGrain / run / block);
   const std::int64_t blocks = (count + block - 1) / block;
   const std::int64_t units = (plan.numel + lines - 1) / lines * blocks;
   const std::int64_t dense_step = plan.inner_stride(0);
@@ -326,7 +325,7 @@ void walk_scatter(const IrregularCall& call, Place place) {
       plan.ndim > 0 && (plan.inner_stride(0) == width_of(indices) ||
                         plan.inner_stride(2) == width_of(out) || count < kFewPositions);
   const std::int64_t run = along ? std::min(plan.inner(), kSharedRun) : 1;
-  const std::int64_t lines = run * std::max<std::int64_t>(1, kGrain / run / count);
+  const std::int64_t lines = run * std::max<std::int64_t>(1, kElementGrain / run / count);
   const std::array<char*, 3> base{static_cast<char*>(indices.data), static_cast<char*>(source.data),
                                   static_cast<char*>(out.data)};
   parallel::parallel_for(plan.numel, lines, [&](std::int64_t begin, std::int64_t end) {
@@ -355,12 +354,6 @@ void walk_scatter(const IrregularCall& call, Place place) {
 constexpr std::int64_t kMaskChunks = 64;
 constexpr std::int64_t kMaskGrain = 8192;
 constexpr std::int64_t kMaskBlock = 256;
-
-std::int64_t numel(const View& v) noexcept {
-  std::int64_t n = 1;
-  for (int i = 0; i < v.ndim; ++i) n *= v.shape[i];
-  return n;
-}
 
 /// write(positions, n, first) for the true elements of a row-major mask, some at a time; `first` is
 /// how many come before them. The positions may be overwritten.
@@ -449,7 +442,7 @@ void gather_kernel(const IrregularCall& call) {
   const std::array<char*, 3> base{static_cast<char*>(out.data), static_cast<char*>(x.data),
                                   static_cast<char*>(indices.data)};
   with_itemsize(itemsize(out.dtype), [&](auto bytes) {
-    parallel::parallel_for(plan.numel, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel::parallel_for(plan.numel, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
       for_runs(plan, base, begin, end,
                [bytes, size, stride, out_step = plan.inner_stride(0), x_step = plan.inner_stride(1),
                 index_step = plan.inner_stride(2)](std::array<char*, 3> at, std::int64_t n) {

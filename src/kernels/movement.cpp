@@ -5,21 +5,13 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/irregular.h"
+#include "kernels/plan.h"
 #include "kernels/stage.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
 
 namespace {
-
-// Elements of one parallel chunk.
-constexpr std::int64_t kGrain = 16384;
-
-std::int64_t numel(const View& v) noexcept {
-  std::int64_t n = 1;
-  for (int i = 0; i < v.ndim; ++i) n *= v.shape[i];
-  return n;
-}
 
 /// The block of `v` that starts `steps` elements along `axis`.
 View moved(View v, int axis, std::int64_t steps) noexcept {
@@ -125,7 +117,8 @@ void pad_kernel(const IrregularCall& call) {
         }
       }
     };
-    parallel::parallel_for(total / row_size, std::max<std::int64_t>(1, kGrain / row_size), rows);
+    parallel::parallel_for(total / row_size, std::max<std::int64_t>(1, kElementGrain / row_size),
+                           rows);
   });
 }
 

@@ -23,12 +23,6 @@ constexpr std::int64_t kMinPartialRows = 16;
 // Columns of a block of channels that have one element in each image.
 constexpr std::int64_t kColumns = 256;
 
-std::int64_t numel(const View& v) {
-  std::int64_t n = 1;
-  for (int i = 0; i < v.ndim; ++i) n *= v.shape[i];
-  return n;
-}
-
 char* moved(void* base, std::int64_t elements, std::int64_t width) {
   return base == nullptr ? nullptr : static_cast<char*>(base) + elements * width;
 }

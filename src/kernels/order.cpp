@@ -355,12 +355,6 @@ void run_line_job(const LineJob& job) {
 
 // ---- unique
 
-std::int64_t numel_of(const View& view) {
-  std::int64_t n = 1;
-  for (int i = 0; i < view.ndim; ++i) n *= view.shape[i];
-  return n;
-}
-
 /// Null when the output is not wanted.
 std::int64_t* wanted(const IrregularCall& call, int output, std::size_t k) {
   return (call.attrs.mode & output) != 0 ? static_cast<std::int64_t*>(call.out[k].data) : nullptr;
@@ -431,7 +425,7 @@ void searchsorted_kernel(const IrregularCall& call) {
   visit_dtype(values.dtype, [&]<class T>(TypeTag<T>) {
     const auto* hay = static_cast<const Stored<T>*>(sorted.data);
     const auto* needles = static_cast<const Stored<T>*>(values.data);
-    parallel::parallel_for(numel_of(values), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel::parallel_for(numel(values), kGrain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const Stored<T>* row = by_row ? hay + i / row_length * n : hay;
         const KeyOf<T> key = key_of<T>(needles[i]);
@@ -451,7 +445,7 @@ void searchsorted_kernel(const IrregularCall& call) {
 
 void unique_kernel(const IrregularCall& call) {
   const View& x = call.in[0];
-  const std::int64_t n = numel_of(x);
+  const std::int64_t n = numel(x);
   std::int64_t found = 0;
   visit_dtype(x.dtype, [&]<class T>(TypeTag<T>) {
     using NarrowKey = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;

@@ -10,6 +10,10 @@ namespace baregrad::kernels {
 
 inline constexpr int kMaxOperands = kMaxInputs + 1;
 
+/// Elements of one parallel chunk where each costs about what a copy does: some microseconds of
+/// the cheapest op, a few times what waking a thread costs.
+inline constexpr std::int64_t kElementGrain = 16384;
+
 /// A common iteration space of several operands. Operand 0 is the one written; its strides order
 /// the dimensions, so that it is walked as contiguously as it can be. Strides count bytes here.
 struct Plan {

@@ -21,12 +21,6 @@ constexpr std::int64_t kGrain = 16384;
 // Random blocks computed at a time: 1 KB, which stays in L1 beside what is made of it.
 constexpr std::int64_t kTileBlocks = 64;
 
-std::int64_t numel_of(const View& view) {
-  std::int64_t n = 1;
-  for (int i = 0; i < view.ndim; ++i) n *= view.shape[i];
-  return n;
-}
-
 Generator::State state_of(const Attrs& attrs) {
   return {static_cast<std::uint64_t>(attrs.ints[0]), static_cast<std::uint64_t>(attrs.ints[1])};
 }
@@ -255,14 +249,14 @@ void visit_float(DType dtype, F f) {
 void random_uniform_kernel(const IrregularCall& call) {
   const View& out = call.out[0];
   visit_float(out.dtype, [&]<class T>(TypeTag<T>) {
-    uniform(call.attrs, static_cast<T*>(out.data), numel_of(out));
+    uniform(call.attrs, static_cast<T*>(out.data), numel(out));
   });
 }
 
 void random_normal_kernel(const IrregularCall& call) {
   const View& out = call.out[0];
   visit_float(out.dtype, [&]<class T>(TypeTag<T>) {
-    normal(call.attrs, static_cast<T*>(out.data), numel_of(out));
+    normal(call.attrs, static_cast<T*>(out.data), numel(out));
   });
 }
 
@@ -273,7 +267,7 @@ void random_int_kernel(const IrregularCall& call) {
   visit_dtype(out.dtype, [&]<class T>(TypeTag<T>) {
     T* data = static_cast<T*>(out.data);
     for_tiles<elements_per_block(OpId::random_int, DType::Int64)>(
-        call.attrs, numel_of(out), [&](std::int64_t first, std::int64_t count, const auto* words) {
+        call.attrs, numel(out), [&](std::int64_t first, std::int64_t count, const auto* words) {
           for (std::int64_t i = 0; i < count; ++i) {
             const std::uint64_t value = low + below_range(word64(words, i), range);
             data[first + i] = static_cast<T>(static_cast<std::int64_t>(value));
@@ -310,7 +304,7 @@ void bernoulli_kernel(const IrregularCall& call) {
     const T* given = call.in.empty() ? nullptr : static_cast<const T*>(call.in[0].data);
     const double fixed = call.attrs.params[0];
     for_tiles<kPerBlock<T>>(
-        call.attrs, numel_of(out), [&](std::int64_t first, std::int64_t count, const auto* words) {
+        call.attrs, numel(out), [&](std::int64_t first, std::int64_t count, const auto* words) {
           for (std::int64_t i = 0; i < count; ++i) {
             const double p = given != nullptr ? static_cast<double>(given[first + i]) : fixed;
             // Half a step up, so that the probability is p rounded to the nearest step; the sum is

@@ -25,12 +25,6 @@ constexpr std::int64_t kMinDirectRun = 64;
 
 bool is_variance(OpId op) noexcept { return op == OpId::var || op == OpId::std; }
 
-std::int64_t numel(const View& v) noexcept {
-  std::int64_t n = 1;
-  for (int i = 0; i < v.ndim; ++i) n *= v.shape[i];
-  return n;
-}
-
 /// Which kernel computes an op, and on what type.
 struct Choice {
   OpId kernel_op;

@@ -111,12 +111,11 @@ std::size_t StepList::add_numbers(const StepNumbers& numbers) {
 }
 
 void StepList::add(StepRule rule, std::size_t numbers, std::span<const View> operands) {
-  std::int64_t numel = 1;
-  for (int d = 0; d < operands[0].ndim; ++d) numel *= operands[0].shape[d];
-  if (numel == 0) return;
+  const std::int64_t n = numel(operands[0]);
+  if (n == 0) return;
   Item& item = items_.emplace_back();
   item.begin = length_;
-  item.numel = numel;
+  item.numel = n;
   item.numbers = numbers;
   item.rule = rule;
   item.operands = static_cast<std::uint8_t>(operands.size());
@@ -126,7 +125,7 @@ void StepList::add(StepRule rule, std::size_t numbers, std::span<const View> ope
     item.views[k] = operands[k];
     item.direct &= is_direct(operands[k], compute_dtype(operands[0].dtype));
   }
-  length_ = checked_add(length_, checked_add(numel, kLine - 1, "step") / kLine * kLine, "step");
+  length_ = checked_add(length_, checked_add(n, kLine - 1, "step") / kLine * kLine, "step");
 }
 
 /// f(chunk, item, begin, n) for every item's part of every chunk.
