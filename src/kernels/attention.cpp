@@ -259,7 +259,7 @@ void forward_block(const Attention<T>& attention, std::int64_t head, std::int64_
 }
 
 template <class T>
-void forward(const IrregularCall& call) {
+void attention_of(const IrregularCall& call) {
   const View* mask = call.in.size() > 3 ? &call.in[3] : nullptr;
   const Attention<T> attention(call.in[0], call.in[1], call.in[2], mask, call.attrs);
   const std::int64_t blocks = attention.query_blocks();
@@ -431,7 +431,7 @@ class Backwards {
 };
 
 template <class T>
-void backward(const IrregularCall& call) {
+void attention_backward_of(const IrregularCall& call) {
   Scratch<4096> levels(static_cast<std::size_t>(numel(call.in[5])) * sizeof(T));
   Backwards<T>(call, reinterpret_cast<T*>(levels.data())).run();
 }
@@ -439,10 +439,11 @@ void backward(const IrregularCall& call) {
 }  // namespace
 
 void attention_kernel(const IrregularCall& call) {
-  call.in[0].dtype == DType::Float64 ? forward<double>(call) : forward<float>(call);
+  call.in[0].dtype == DType::Float64 ? attention_of<double>(call) : attention_of<float>(call);
 }
 void attention_backward_kernel(const IrregularCall& call) {
-  call.in[1].dtype == DType::Float64 ? backward<double>(call) : backward<float>(call);
+  call.in[1].dtype == DType::Float64 ? attention_backward_of<double>(call)
+                                     : attention_backward_of<float>(call);
 }
 
 }  // namespace baregrad::kernels

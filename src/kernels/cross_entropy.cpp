@@ -12,7 +12,8 @@ namespace baregrad::kernels {
 
 namespace {
 
-constexpr std::int64_t kGrain = 8192;
+// Logits of one parallel chunk.
+constexpr std::int64_t kLogitGrain = 8192;
 
 /// What both ways need to know of a row: the loss is (1 - smoothing) w[class] (-log p[class]) +
 /// smoothing / C * sum of w[c] (-log p[c]).
@@ -40,12 +41,12 @@ struct Classes {
   }
   bool counts(std::int64_t row) const { return target[row] != ignored; }
   double share() const { return smoothing / static_cast<double>(count); }
-  std::int64_t grain() const { return kGrain / std::max<std::int64_t>(1, count) + 1; }
+  std::int64_t grain() const { return kLogitGrain / std::max<std::int64_t>(1, count) + 1; }
 };
 
 // attrs.mode: 0 a loss per row, 1 their mean, 2 their sum.
 template <class T>
-void forward(const IrregularCall& call) {
+void cross_entropy_of(const IrregularCall& call) {
   const View& x = call.in[0];
   const Classes<T> classes(x, call.in[1], call.in.size() > 2 ? &call.in[2] : nullptr, call.attrs);
   const NormFns& fns = active_table().norm->of(x.dtype);
@@ -96,7 +97,7 @@ void forward(const IrregularCall& call) {
 }
 
 template <class T>
-void backward(const IrregularCall& call) {
+void cross_entropy_backward_of(const IrregularCall& call) {
   const View& x = call.in[1];
   const Classes<T> classes(x, call.in[2], call.in.size() > 4 ? &call.in[4] : nullptr, call.attrs);
   const NormFns& fns = active_table().norm->of(x.dtype);
@@ -133,10 +134,12 @@ void backward(const IrregularCall& call) {
 }  // namespace
 
 void cross_entropy_kernel(const IrregularCall& call) {
-  call.in[0].dtype == DType::Float64 ? forward<double>(call) : forward<float>(call);
+  call.in[0].dtype == DType::Float64 ? cross_entropy_of<double>(call)
+                                     : cross_entropy_of<float>(call);
 }
 void cross_entropy_backward_kernel(const IrregularCall& call) {
-  call.in[1].dtype == DType::Float64 ? backward<double>(call) : backward<float>(call);
+  call.in[1].dtype == DType::Float64 ? cross_entropy_backward_of<double>(call)
+                                     : cross_entropy_backward_of<float>(call);
 }
 
 }  // namespace baregrad::kernels

@@ -52,7 +52,7 @@ struct Kernel {
 };
 
 /// Scratch of one thread: `raw` in the operand's dtype, `tile` in the kernel's.
-struct alignas(64) Scratch {
+struct alignas(64) WalkScratch {
   char raw[kMaxOperands][kBlockRows * kBlockCols * 8];
   char tile[kMaxOperands][kBlockRows * kBlockCols * 8];
   // What a tile holds of a run: rows that repeat it are staged once.
@@ -115,7 +115,7 @@ class Walk {
     const std::int64_t unit_size = rows_per_unit_ * cols_per_unit;
     const std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / unit_size);
     const auto body = [&](std::int64_t begin, std::int64_t end) {
-      Scratch scratch;
+      WalkScratch scratch;
       for (std::int64_t u = begin; u < end; ++u) {
         unit(u, row_blocks, col_blocks, cols_per_unit, scratch);
       }
@@ -130,7 +130,7 @@ class Walk {
   }
 
   void unit(std::int64_t u, std::int64_t row_blocks, std::int64_t col_blocks,
-            std::int64_t cols_per_unit, Scratch& scratch) const {
+            std::int64_t cols_per_unit, WalkScratch& scratch) const {
     const std::int64_t col0 = u % col_blocks * cols_per_unit;
     u /= col_blocks;
     const std::int64_t row0 = u % row_blocks * rows_per_unit_;
@@ -176,7 +176,8 @@ class Walk {
   }
 
   /// Blocks of rows and columns: transposed inputs are gathered a block at a time.
-  void run_blocks(const Bases& at, std::int64_t rows, std::int64_t cols, Scratch& scratch) const {
+  void run_blocks(const Bases& at, std::int64_t rows, std::int64_t cols,
+                  WalkScratch& scratch) const {
     for (std::int64_t col = 0; col < cols; col += tile_) {
       const std::int64_t n = std::min(tile_, cols - col);
       for (std::size_t k = 1; k < operands_.size(); ++k) {
@@ -194,7 +195,7 @@ class Walk {
 
   /// n elements of row r from column `col` on.
   void run_staged(const Bases& at, std::int64_t r, std::int64_t col, std::int64_t n,
-                  Scratch& scratch) const {
+                  WalkScratch& scratch) const {
     std::array<const void*, kMaxInputs> in{};
     for (std::size_t k = 1; k < operands_.size(); ++k) {
       const Operand& o = operands_[k];
@@ -230,7 +231,7 @@ class Walk {
     casts_[static_cast<int>(from)][static_cast<int>(to)](src, dst, n);
   }
 
-  const char* load(std::size_t k, const char* src, std::int64_t n, Scratch& scratch) const {
+  const char* load(std::size_t k, const char* src, std::int64_t n, WalkScratch& scratch) const {
     if (is_staged(k, src, n, scratch)) return scratch.tile[k];
     const Operand& o = operands_[k];
     if (o.dtype == o.kernel_dtype) {
@@ -248,7 +249,7 @@ class Walk {
     return scratch.tile[k];
   }
 
-  const char* splat(std::size_t k, const char* src, std::int64_t n, Scratch& scratch) const {
+  const char* splat(std::size_t k, const char* src, std::int64_t n, WalkScratch& scratch) const {
     if (is_staged(k, src, n, scratch)) return scratch.tile[k];
     const Operand& o = operands_[k];
     alignas(8) char value[8];
@@ -261,7 +262,7 @@ class Walk {
   }
 
   /// Whether the tile holds n elements from `src` already; it will from now on.
-  static bool is_staged(std::size_t k, const char* src, std::int64_t n, Scratch& scratch) {
+  static bool is_staged(std::size_t k, const char* src, std::int64_t n, WalkScratch& scratch) {
     if (scratch.staged[k] == src && scratch.staged_length[k] >= n) return true;
     scratch.staged[k] = src;
     scratch.staged_length[k] = n;
@@ -275,7 +276,7 @@ class Walk {
     strided_copy(dst, o.inner_stride, value, 0, n, itemsize(o.dtype));
   }
 
-  void store(const char* tile, char* dst, std::int64_t n, Scratch& scratch) const {
+  void store(const char* tile, char* dst, std::int64_t n, WalkScratch& scratch) const {
     const Operand& o = operands_[0];
     const auto width = static_cast<std::int64_t>(itemsize(o.dtype));
     if (o.dtype == o.kernel_dtype) {
@@ -295,7 +296,7 @@ class Walk {
     const std::int64_t tile = kTileBytes / 8;
     const std::int64_t tiles = (plan_.numel + tile - 1) / tile;
     parallel::parallel_for(tiles, kElementGrain / tile, [&](std::int64_t begin, std::int64_t end) {
-      Scratch scratch;
+      WalkScratch scratch;
       for (std::int64_t t = begin; t < end; ++t) {
         const std::int64_t first = t * tile;
         short_tile(first, std::min(tile, plan_.numel - first), scratch);
@@ -303,7 +304,7 @@ class Walk {
     });
   }
 
-  void short_tile(std::int64_t first, std::int64_t n, Scratch& scratch) const {
+  void short_tile(std::int64_t first, std::int64_t n, WalkScratch& scratch) const {
     std::array<const void*, kMaxInputs> in{};
     for (std::size_t k = 1; k < operands_.size(); ++k) {
       const Operand& o = operands_[k];

@@ -60,8 +60,8 @@ void add_element<bool>(char* to, const char* from) noexcept {
 /// visit(addresses, n) for every run of the elements [begin, end) of the plan's space, in its
 /// order.
 template <std::size_t kOperands, class Visit>
-void for_runs(const Plan& plan, std::array<char*, kOperands> at, std::int64_t begin,
-              std::int64_t end, Visit visit) {
+void for_plan_runs(const Plan& plan, std::array<char*, kOperands> at, std::int64_t begin,
+                   std::int64_t end, Visit visit) {
   std::array<std::int64_t, kMaxDims> index{};
   const int last = plan.ndim - 1;
   const std::int64_t inner = plan.inner();
@@ -264,17 +264,17 @@ void walk_indexed(const View& dense, const View& indexed, std::span<const View> 
       const std::int64_t from = u % blocks * block;
       const std::int64_t to = std::min(from + block, count);
       const std::int64_t line = u / blocks * lines;
-      for_runs(plan, base, line, std::min(line + lines, plan.numel),
-               [&](const std::array<char*, 2>& at, std::int64_t n) {
-                 const std::int64_t step = along ? n : 1;
-                 for (std::int64_t j = 0; j < n; j += step) {
-                   char* d = at[0] + j * dense_step;
-                   char* x = at[1] + j * indexed_step;
-                   positions.walk(from, to, [&](std::int64_t into_dense, std::int64_t into_x) {
-                     move(d + into_dense, dense_step, x + into_x, indexed_step, step);
-                   });
-                 }
-               });
+      for_plan_runs(plan, base, line, std::min(line + lines, plan.numel),
+                    [&](const std::array<char*, 2>& at, std::int64_t n) {
+                      const std::int64_t step = along ? n : 1;
+                      for (std::int64_t j = 0; j < n; j += step) {
+                        char* d = at[0] + j * dense_step;
+                        char* x = at[1] + j * indexed_step;
+                        positions.walk(from, to, [&](std::int64_t into_dense, std::int64_t into_x) {
+                          move(d + into_dense, dense_step, x + into_x, indexed_step, step);
+                        });
+                      }
+                    });
     }
   });
 }
@@ -329,7 +329,7 @@ void walk_scatter(const IrregularCall& call, Place place) {
   const std::array<char*, 3> base{static_cast<char*>(indices.data), static_cast<char*>(source.data),
                                   static_cast<char*>(out.data)};
   parallel::parallel_for(plan.numel, lines, [&](std::int64_t begin, std::int64_t end) {
-    for_runs(plan, base, begin, end, [=](std::array<char*, 3> at, std::int64_t n) {
+    for_plan_runs(plan, base, begin, end, [=](std::array<char*, 3> at, std::int64_t n) {
       Loop width = across;
       width.n = n;
       const Loop outer = along ? down : width;
@@ -443,14 +443,15 @@ void gather_kernel(const IrregularCall& call) {
                                   static_cast<char*>(indices.data)};
   with_itemsize(itemsize(out.dtype), [&](auto bytes) {
     parallel::parallel_for(plan.numel, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
-      for_runs(plan, base, begin, end,
-               [bytes, size, stride, out_step = plan.inner_stride(0), x_step = plan.inner_stride(1),
-                index_step = plan.inner_stride(2)](std::array<char*, 3> at, std::int64_t n) {
-                 for (std::int64_t j = 0; j < n; ++j) {
-                   const std::int64_t i = load_position(at[2] + j * index_step, size);
-                   std::memcpy(at[0] + j * out_step, at[1] + j * x_step + i * stride, bytes);
-                 }
-               });
+      for_plan_runs(
+          plan, base, begin, end,
+          [bytes, size, stride, out_step = plan.inner_stride(0), x_step = plan.inner_stride(1),
+           index_step = plan.inner_stride(2)](std::array<char*, 3> at, std::int64_t n) {
+            for (std::int64_t j = 0; j < n; ++j) {
+              const std::int64_t i = load_position(at[2] + j * index_step, size);
+              std::memcpy(at[0] + j * out_step, at[1] + j * x_step + i * stride, bytes);
+            }
+          });
     });
   });
 }

@@ -14,7 +14,7 @@ namespace baregrad::kernels {
 namespace {
 
 /// The block of `v` that starts `steps` elements along `axis`.
-View moved(View v, int axis, std::int64_t steps) noexcept {
+View block_from(View v, int axis, std::int64_t steps) noexcept {
   v.data = static_cast<char*>(v.data) +
            steps * v.strides[axis] * static_cast<std::int64_t>(itemsize(v.dtype));
   return v;
@@ -29,7 +29,7 @@ void concat_kernel(const IrregularCall& call) {
     View part = rest;
     part.shape = in.shape;
     copy(in, part);
-    rest = moved(rest, axis, in.shape[axis]);
+    rest = block_from(rest, axis, in.shape[axis]);
   }
 }
 
@@ -55,9 +55,9 @@ void roll_kernel(const IrregularCall& call) {
       const bool tail = (block >> k & 1U) != 0;
       shape[static_cast<std::size_t>(axis)] = tail ? shift : kept;
       if (tail) {
-        from = moved(from, axis, kept);
+        from = block_from(from, axis, kept);
       } else {
-        to = moved(to, axis, shift);
+        to = block_from(to, axis, shift);
       }
     }
     from.shape = shape.data();

@@ -14,7 +14,7 @@ namespace baregrad::kernels {
 namespace {
 
 // Rows of one parallel chunk hold so many elements.
-constexpr std::int64_t kGrain = 16384;
+constexpr std::int64_t kNormGrain = 16384;
 // Rows whose parts of dweight and dbias are added in the compute type; beyond them in double.
 constexpr std::int64_t kStretch = 64;
 // At most so many partial sums of the parameters' gradients, and rows that each is worth it for.
@@ -36,10 +36,10 @@ struct RowShape {
   RowShape(const View& x, int axis) : width(static_cast<std::int64_t>(itemsize(x.dtype))) {
     for (int i = 0; i < x.ndim; ++i) (i < axis ? rows : n) *= x.shape[i];
   }
-  std::int64_t grain() const { return std::max<std::int64_t>(1, kGrain / n); }
+  std::int64_t grain() const { return std::max<std::int64_t>(1, kNormGrain / n); }
 };
 
-void forward(const IrregularCall& call, bool centred) {
+void normalise_rows(const IrregularCall& call, bool centred) {
   const View& x = call.in[0];
   const RowShape shape(x, call.attrs.axis);
   if (shape.rows * shape.n == 0) return;
@@ -88,7 +88,7 @@ void backward_stretch(const IrregularCall& call, bool centred, const RowShape& s
 }
 
 template <class T>
-void backward_of(const IrregularCall& call, bool centred) {
+void normalise_rows_backward_of(const IrregularCall& call, bool centred) {
   const RowShape shape(call.in[1], call.attrs.axis);
   const std::int64_t n = shape.n;
   const bool parameters = (call.attrs.mode & 6) != 0;
@@ -122,11 +122,11 @@ void backward_of(const IrregularCall& call, bool centred) {
   }
 }
 
-void backward(const IrregularCall& call, bool centred) {
+void normalise_rows_backward(const IrregularCall& call, bool centred) {
   if (call.in[1].dtype == DType::Float64) {
-    backward_of<double>(call, centred);
+    normalise_rows_backward_of<double>(call, centred);
   } else {
-    backward_of<float>(call, centred);
+    normalise_rows_backward_of<float>(call, centred);
   }
 }
 
@@ -142,7 +142,7 @@ struct ChannelShape {
   std::int64_t count() const { return images * run; }
   /// Channels of a chunk of work that walks all images.
   std::int64_t channel_grain() const {
-    return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, count()));
+    return std::max<std::int64_t>(1, kNormGrain / std::max<std::int64_t>(1, count()));
   }
 };
 
@@ -175,13 +175,13 @@ void reduce_channels(OpId op, const View& x, const ChannelShape& shape, const do
 template <class F>
 void for_channel_rows(const ChannelShape& shape, const F& f) {
   if (shape.run == 1) {
-    const std::int64_t grain = std::max<std::int64_t>(1, kGrain / shape.channels);
+    const std::int64_t grain = std::max<std::int64_t>(1, kNormGrain / shape.channels);
     parallel::parallel_for(shape.images, grain, [&](std::int64_t begin, std::int64_t end) {
       f(begin * shape.channels, end - begin, shape.channels, 0, false);
     });
     return;
   }
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / shape.run);
+  const std::int64_t grain = std::max<std::int64_t>(1, kNormGrain / shape.run);
   parallel::parallel_for(
       shape.images * shape.channels, grain, [&](std::int64_t begin, std::int64_t end) {
         while (begin < end) {
@@ -320,10 +320,10 @@ void batch_norm_backward_of(const IrregularCall& call) {
 
 }  // namespace
 
-void layer_norm_kernel(const IrregularCall& call) { forward(call, true); }
-void layer_norm_backward_kernel(const IrregularCall& call) { backward(call, true); }
-void rms_norm_kernel(const IrregularCall& call) { forward(call, false); }
-void rms_norm_backward_kernel(const IrregularCall& call) { backward(call, false); }
+void layer_norm_kernel(const IrregularCall& call) { normalise_rows(call, true); }
+void layer_norm_backward_kernel(const IrregularCall& call) { normalise_rows_backward(call, true); }
+void rms_norm_kernel(const IrregularCall& call) { normalise_rows(call, false); }
+void rms_norm_backward_kernel(const IrregularCall& call) { normalise_rows_backward(call, false); }
 
 void batch_norm_kernel(const IrregularCall& call) {
   if (numel(call.in[0]) == 0) {

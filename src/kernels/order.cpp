@@ -20,7 +20,7 @@ namespace baregrad::kernels {
 namespace {
 
 // Elements of one parallel chunk: sorting costs some ten times what a copy does.
-constexpr std::int64_t kGrain = 4096;
+constexpr std::int64_t kOrderGrain = 4096;
 // Lines along an axis that is not the last are read side by side, a cache line of float32 at a
 // time, as long as together they stay below this many elements.
 constexpr std::int64_t kMaxLinesAtOnce = 16;
@@ -327,7 +327,7 @@ void sort_lines(const LineJob& job) {
   using NarrowKey = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
   const bool narrow = fits_32<T>(job.n);
   const std::int64_t blocks = (job.inner + job.at_once - 1) / job.at_once;
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (job.n * job.at_once));
+  const std::int64_t grain = std::max<std::int64_t>(1, kOrderGrain / (job.n * job.at_once));
   Allocator& allocator = current_allocator();
   parallel::parallel_for(job.outer * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
     LineScratch scratch(allocator);
@@ -425,7 +425,7 @@ void searchsorted_kernel(const IrregularCall& call) {
   visit_dtype(values.dtype, [&]<class T>(TypeTag<T>) {
     const auto* hay = static_cast<const Stored<T>*>(sorted.data);
     const auto* needles = static_cast<const Stored<T>*>(values.data);
-    parallel::parallel_for(numel(values), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel::parallel_for(numel(values), kOrderGrain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const Stored<T>* row = by_row ? hay + i / row_length * n : hay;
         const KeyOf<T> key = key_of<T>(needles[i]);

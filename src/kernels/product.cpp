@@ -45,7 +45,7 @@ void fold_into_rows(GemmCall& gemm, Batch& batch) {
   }
 }
 
-void multiply(GemmCall& call, Batch& batch) {
+void multiply_batch(GemmCall& call, Batch& batch) {
   call.forget_unread_operands();
   if (call.k == 0) {
     for (GemmBatchAxis& axis : batch.axes) axis.a_stride = axis.b_stride = 0;
@@ -88,7 +88,7 @@ void matmul(const ProductCall& call) {
                .b_stride = column ? 0 : batch_stride(b, b.ndim - 2, i, leading, size),
                .c_stride = out.strides[i]});
   }
-  multiply(gemm, batch);
+  multiply_batch(gemm, batch);
 }
 
 /// Every sum is a product of its own, of a row by a column.
@@ -113,7 +113,7 @@ void vecdot(const ProductCall& call) {
                .b_stride = batch_stride(y, y.ndim - 1, i, out.ndim, size),
                .c_stride = out.strides[i]});
   }
-  multiply(gemm, batch);
+  multiply_batch(gemm, batch);
 }
 
 /// All axes of x but the last are rows.
@@ -139,7 +139,7 @@ void linear(const ProductCall& call) {
   for (int i = 0; i < x.ndim - 1; ++i) {
     batch.add({.size = x.shape[i], .a_stride = x.strides[i], .c_stride = out.strides[i]});
   }
-  multiply(gemm, batch);
+  multiply_batch(gemm, batch);
 }
 
 void addmm(const ProductCall& call) {

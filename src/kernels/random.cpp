@@ -17,7 +17,7 @@ namespace baregrad::kernels {
 namespace {
 
 // Elements of one parallel chunk: a multiple of every tile, so that tiles start on whole blocks.
-constexpr std::int64_t kGrain = 16384;
+constexpr std::int64_t kRandomGrain = 16384;
 // Random blocks computed at a time: 1 KB, which stays in L1 beside what is made of it.
 constexpr std::int64_t kTileBlocks = 64;
 
@@ -34,7 +34,7 @@ std::uint64_t word64(const std::uint32_t* words, std::int64_t i) {
 template <std::int64_t kPerBlock, class Body>
 void for_tiles(const Attrs& attrs, std::int64_t n, Body body) {
   const Generator::State state = state_of(attrs);
-  parallel::parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel::parallel_for(n, kRandomGrain, [&](std::int64_t begin, std::int64_t end) {
     alignas(64) std::uint32_t words[4 * kTileBlocks];
     for (std::int64_t first = begin; first < end; first += kTileBlocks * kPerBlock) {
       const std::int64_t count = std::min(kTileBlocks * kPerBlock, end - first);
@@ -181,7 +181,7 @@ inline Point on_circle(double t) {
 }
 
 /// An unsigned 32-bit integer by way of the signed conversion, the only one baseline vectors have.
-inline double to_double(std::uint32_t word) {
+inline double word_to_double(std::uint32_t word) {
   return static_cast<double>(static_cast<std::int32_t>(word ^ 0x80000000U)) + 0x1p31;
 }
 
@@ -193,7 +193,8 @@ Point uniform_pair(const std::uint32_t* words, std::int64_t i) {
     return {static_cast<double>((word64(words, 2 * i) >> 11) + 1) * 0x1p-53,
             static_cast<double>(word64(words, 2 * i + 1) >> 11) * 0x1p-53};
   } else {
-    return {(to_double(words[2 * i]) + 1) * 0x1p-32, to_double(words[2 * i + 1]) * 0x1p-32};
+    return {(word_to_double(words[2 * i]) + 1) * 0x1p-32,
+            word_to_double(words[2 * i + 1]) * 0x1p-32};
   }
 }
 

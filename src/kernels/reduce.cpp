@@ -57,7 +57,7 @@ Choice choose(OpId op, DType x, DType out) noexcept {
   }
 }
 
-double to_double(const void* acc, std::int64_t i, DType dtype) noexcept {
+double acc_to_double(const void* acc, std::int64_t i, DType dtype) noexcept {
   if (dtype == DType::Float64) return static_cast<const double*>(acc)[i];
   if (dtype == DType::UInt64) return static_cast<double>(static_cast<const std::uint64_t*>(acc)[i]);
   return static_cast<double>(static_cast<const std::int64_t*>(acc)[i]);
@@ -325,7 +325,7 @@ class Reduction {
       const auto size = static_cast<double>(n);
       const double divisor = op_ == OpId::mean ? size : std::max(size - correction_, 0.0);
       for (std::int64_t i = 0; i < lanes; ++i) {
-        const double value = to_double(acc, i, kernel_.acc) / divisor;
+        const double value = acc_to_double(acc, i, kernel_.acc) / divisor;
         const double root = op_ == OpId::std ? std::sqrt(value) : value;
         std::memcpy(static_cast<char*>(acc) + i * 8, &root, 8);
       }

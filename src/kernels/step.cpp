@@ -13,13 +13,13 @@ namespace baregrad::kernels {
 namespace {
 
 // Elements of one parallel chunk: some microseconds, and a few hundred chunks of ten million.
-constexpr std::int64_t kGrain = 16384;
+constexpr std::int64_t kStepGrain = 16384;
 // Tensors begin at multiples of this, so that chunks inside a tensor begin at a cache line.
 constexpr std::int64_t kLine = 64;
 // Elements staged at a time: five tiles of doubles and a raw one stay in L1.
 constexpr std::int64_t kTile = 512;
 
-struct Scratch {
+struct StepScratch {
   alignas(64) char tiles[kMaxStepOperands][kTile * 8];
   alignas(64) char raw[kTile * 8];
 };
@@ -36,7 +36,7 @@ bool is_contiguous(const View& v) noexcept {
 /// Calls f(address, byte stride, first, count) for runs of the elements [begin, begin + n) in
 /// row-major order.
 template <class F>
-void for_runs(const View& v, std::int64_t begin, std::int64_t n, F&& f) {
+void for_view_runs(const View& v, std::int64_t begin, std::int64_t n, F&& f) {
   const auto width = static_cast<std::int64_t>(itemsize(v.dtype));
   auto* const data = static_cast<char*>(v.data);
   if (v.ndim == 0) return f(data, width, std::int64_t{0}, n);
@@ -74,9 +74,10 @@ void* read(const View& v, DType compute, std::int64_t begin, std::int64_t n, cha
   const auto width = static_cast<std::int64_t>(itemsize(v.dtype));
   if (is_direct(v, compute)) return static_cast<char*>(v.data) + begin * width;
   char* const gathered = v.dtype == compute ? tile : raw;
-  for_runs(v, begin, n, [&](char* at, std::int64_t stride, std::int64_t i, std::int64_t count) {
-    strided_copy(gathered + i * width, width, at, stride, count, itemsize(v.dtype));
-  });
+  for_view_runs(v, begin, n,
+                [&](char* at, std::int64_t stride, std::int64_t i, std::int64_t count) {
+                  strided_copy(gathered + i * width, width, at, stride, count, itemsize(v.dtype));
+                });
   if (v.dtype != compute) {
     table.cast[static_cast<int>(v.dtype)][static_cast<int>(compute)](raw, tile, n);
   }
@@ -92,9 +93,10 @@ void write(const View& v, DType compute, std::int64_t begin, std::int64_t n, con
     table.cast[static_cast<int>(compute)][static_cast<int>(v.dtype)](tile, raw, n);
     source = raw;
   }
-  for_runs(v, begin, n, [&](char* at, std::int64_t stride, std::int64_t i, std::int64_t count) {
-    strided_copy(at, stride, source + i * width, width, count, itemsize(v.dtype));
-  });
+  for_view_runs(v, begin, n,
+                [&](char* at, std::int64_t stride, std::int64_t i, std::int64_t count) {
+                  strided_copy(at, stride, source + i * width, width, count, itemsize(v.dtype));
+                });
 }
 
 }  // namespace
@@ -132,13 +134,13 @@ void StepList::add(StepRule rule, std::size_t numbers, std::span<const View> ope
 template <class F>
 void StepList::walk(F&& f) const {
   if (length_ == 0) return;
-  parallel::parallel_for(length_, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel::parallel_for(length_, kStepGrain, [&](std::int64_t begin, std::int64_t end) {
     auto item = std::upper_bound(items_.begin(), items_.end(), begin,
                                  [](std::int64_t at, const Item& i) { return at < i.begin; });
     for (--item; item != items_.end() && item->begin < end; ++item) {
       const std::int64_t from = std::max<std::int64_t>(begin - item->begin, 0);
       const std::int64_t to = std::min(end - item->begin, item->numel);
-      if (from < to) f(begin / kGrain, *item, from, to - from);
+      if (from < to) f(begin / kStepGrain, *item, from, to - from);
     }
   });
 }
@@ -158,7 +160,7 @@ void StepList::run() const {
       step(operands, n, numbers);
       return;
     }
-    Scratch scratch;
+    StepScratch scratch;
     for (const std::int64_t end = begin + n; begin < end; begin += kTile) {
       const std::int64_t count = std::min(kTile, end - begin);
       for (std::size_t k = 0; k < item.operands; ++k) {
@@ -175,7 +177,7 @@ void StepList::run() const {
 }
 
 double StepList::square_sum() {
-  partials_.assign(static_cast<std::size_t>(length_ / kGrain + 1), 0.0);
+  partials_.assign(static_cast<std::size_t>(length_ / kStepGrain + 1), 0.0);
   const KernelTable& table = active_table();
   walk([&](std::int64_t chunk, const Item& item, std::int64_t begin, std::int64_t n) {
     const SquareSumFn sum = table.step->square_sum[item.is_f64 ? 1 : 0];
@@ -186,7 +188,7 @@ double StepList::square_sum() {
       partial += sum(static_cast<const char*>(item.views[0].data) + begin * width, n);
       return;
     }
-    Scratch scratch;
+    StepScratch scratch;
     for (const std::int64_t end = begin + n; begin < end; begin += kTile) {
       const std::int64_t count = std::min(kTile, end - begin);
       partial += sum(

@@ -25,16 +25,16 @@ using Number = Scalar<std::conditional_t<
 
 /// Element i of an operand.
 template <class F, class T>
-Number<F, T> at(const void* data, std::int64_t i) {
+Number<F, T> element(const void* data, std::int64_t i) {
   using Raw = typename Number<F, T>::Raw;
   return Number<F, T>::load(static_cast<Raw>(static_cast<const typename Scalar<T>::Raw*>(data)[i]));
 }
 
 /// Element i of input k, which floats may have only one of.
 template <class F, class T>
-Number<F, T> at(const void* const* in, int k, std::int64_t i, std::uint32_t repeated) {
+Number<F, T> input(const void* const* in, int k, std::int64_t i, std::uint32_t repeated) {
   const bool one = std::is_floating_point_v<T> && (repeated >> k & 1U) != 0;
-  return at<F, T>(in[k], one ? 0 : i);
+  return element<F, T>(in[k], one ? 0 : i);
 }
 
 template <class T, class Result>
@@ -50,7 +50,7 @@ void put_bool(void* data, std::int64_t i, bool result) {
 template <class F, class T>
 void unary(const void* const* in, void* out, std::int64_t n, const double* params, std::uint32_t) {
   const F f = make_functor<F>(params);
-  for (std::int64_t i = 0; i < n; ++i) put<T>(out, i, f(at<F, T>(in[0], i)));
+  for (std::int64_t i = 0; i < n; ++i) put<T>(out, i, f(element<F, T>(in[0], i)));
 }
 
 template <class F, class T>
@@ -58,7 +58,7 @@ void binary(const void* const* in, void* out, std::int64_t n, const double* para
             std::uint32_t repeated) {
   const F f = make_functor<F>(params);
   for (std::int64_t i = 0; i < n; ++i)
-    put<T>(out, i, f(at<F, T>(in, 0, i, repeated), at<F, T>(in, 1, i, repeated)));
+    put<T>(out, i, f(input<F, T>(in, 0, i, repeated), input<F, T>(in, 1, i, repeated)));
 }
 
 template <class F, class T>
@@ -68,24 +68,24 @@ void ternary(const void* const* in, void* out, std::int64_t n, const double* par
   for (std::int64_t i = 0; i < n; ++i) {
     if constexpr (std::is_same_v<F, functors::where>) {
       const bool condition = static_cast<const std::uint8_t*>(in[0])[i] != 0;
-      put<T>(out, i, f(condition, at<F, T>(in[1], i), at<F, T>(in[2], i)));
+      put<T>(out, i, f(condition, element<F, T>(in[1], i), element<F, T>(in[2], i)));
     } else {
       put<T>(out, i,
-             f(at<F, T>(in, 0, i, repeated), at<F, T>(in, 1, i, repeated),
-               at<F, T>(in, 2, i, repeated)));
+             f(input<F, T>(in, 0, i, repeated), input<F, T>(in, 1, i, repeated),
+               input<F, T>(in, 2, i, repeated)));
     }
   }
 }
 
 template <class F, class T>
 void predicate(const void* const* in, void* out, std::int64_t n, const double*, std::uint32_t) {
-  for (std::int64_t i = 0; i < n; ++i) put_bool(out, i, F{}(at<F, T>(in[0], i)));
+  for (std::int64_t i = 0; i < n; ++i) put_bool(out, i, F{}(element<F, T>(in[0], i)));
 }
 
 template <class F, class T>
 void compare(const void* const* in, void* out, std::int64_t n, const double*, std::uint32_t) {
   for (std::int64_t i = 0; i < n; ++i) {
-    put_bool(out, i, F{}(at<F, T>(in[0], i), at<F, T>(in[1], i)));
+    put_bool(out, i, F{}(element<F, T>(in[0], i), element<F, T>(in[1], i)));
   }
 }
 
@@ -148,7 +148,7 @@ constexpr bool computes_in() {
 
 /// Sets the op's entries to kernel(TypeTag<T>) for every T the rule allows.
 template <Rule kRule, class Kernel>
-void fill(KernelTable& table, OpId op, Kernel kernel) {
+void fill_types(KernelTable& table, OpId op, Kernel kernel) {
   for (int d = 0; d < kNumDTypes; ++d) {
     visit_dtype(static_cast<DType>(d), [&]<class T>(TypeTag<T> tag) {
       if constexpr (computes_in<kRule, T>()) {
@@ -161,9 +161,9 @@ void fill(KernelTable& table, OpId op, Kernel kernel) {
 }  // namespace
 
 void register_elementwise(KernelTable& table) {
-#define BG_FILL(name, rule, kernel)                                              \
-  fill<Rule::rule>(table, OpId::name, []<class T>(TypeTag<T>) -> ElementwiseFn { \
-    return &kernel<functors::name, T>;                                           \
+#define BG_FILL(name, rule, kernel)                                                    \
+  fill_types<Rule::rule>(table, OpId::name, []<class T>(TypeTag<T>) -> ElementwiseFn { \
+    return &kernel<functors::name, T>;                                                 \
   });
 #define BG_UNARY(name, rule, doc) BG_FILL(name, rule, unary)
 #define BG_PREDICATE(name, rule, doc) BG_FILL(name, rule, predicate)

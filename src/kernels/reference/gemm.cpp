@@ -28,7 +28,7 @@ double activate(double x, Activation activation) {
 
 /// Floats in double, integers modulo 2^64 (of which any narrower width is a part), bools as 0 or 1.
 template <class T>
-struct Sum {
+struct WideArithmetic {
   static constexpr bool kFloat = !std::is_integral_v<T>;
   using Wide = std::conditional_t<kFloat, double, std::uint64_t>;
   using Raw = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
@@ -61,7 +61,7 @@ struct Sum {
 
 void reference_gemm(const GemmCall& call) {
   visit_dtype(call.dtype, [&]<class T>(TypeTag<T>) {
-    using S = Sum<T>;
+    using S = WideArithmetic<T>;
     const GemmEpilogue& e = call.epilogue;
     for (std::int64_t i = 0; i < call.m; ++i) {
       for (std::int64_t j = 0; j < call.n; ++j) {

@@ -138,11 +138,11 @@ double square_sum(const void* x, std::int64_t n) {
 }
 
 template <int kRule = 0>
-void fill(StepKernels& kernels) {
+void fill_rules(StepKernels& kernels) {
   if constexpr (kRule < kNumStepRules) {
     kernels.step[kRule][0] = step<float, static_cast<StepRule>(kRule)>;
     kernels.step[kRule][1] = step<double, static_cast<StepRule>(kRule)>;
-    fill<kRule + 1>(kernels);
+    fill_rules<kRule + 1>(kernels);
   }
 }
 
@@ -151,7 +151,7 @@ void fill(StepKernels& kernels) {
 void register_steps(KernelTable& table) {
   static const StepKernels& kernels = *[] {
     auto* made = new StepKernels;
-    fill(*made);
+    fill_rules(*made);
     made->square_sum[0] = square_sum<float>;
     made->square_sum[1] = square_sum<double>;
     return made;
