@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,12 +11,11 @@
 #include "baregrad/baregrad.h"
 #include "baregrad/ops_fused.h"
 #include "kernels/table.h"
+#include "tests/ops/support.h"
 
 namespace baregrad {
 
 using autograd::Tensors;
-
-inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
 /// Element i is ((i * step) mod count - count / 2) / 4: the golden numbers below were computed by
 /// torch in float64 from the same formula.
@@ -46,8 +44,9 @@ inline void expect_near(const Tensor& got, const std::vector<double>& want, cons
   }
 }
 
+/// The call throws an Error whose text holds every part.
 template <class Error>
-void expect_error(const std::function<void()>& call, const std::vector<std::string>& parts) {
+void expect_error_naming(const std::function<void()>& call, const std::vector<std::string>& parts) {
   try {
     call();
     FAIL() << "no error";

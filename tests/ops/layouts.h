@@ -15,12 +15,14 @@ namespace baregrad::fixtures {
 inline constexpr DType kAllDTypes[] = {bool_,  int8,   int16,   int32,    int64,   uint8,  uint16,
                                        uint32, uint64, float16, bfloat16, float32, float64};
 
+using Bits = std::vector<std::uint64_t>;
+
 /// Elements in row-major order, each one's bytes in a word.
-inline std::vector<std::uint64_t> bits_of(const Tensor& t) {
+inline Bits bits_of(const Tensor& t) {
   const std::size_t width = itemsize(t.dtype());
   std::vector<char> bytes(t.nbytes());
   t.copy_to(bytes.data());
-  std::vector<std::uint64_t> out(static_cast<std::size_t>(t.numel()));
+  Bits out(static_cast<std::size_t>(t.numel()));
   for (std::size_t i = 0; i < out.size(); ++i) {
     std::memcpy(&out[i], bytes.data() + i * width, width);
   }
@@ -28,7 +30,7 @@ inline std::vector<std::uint64_t> bits_of(const Tensor& t) {
 }
 
 /// A tensor of `dtype` whose elements are those bits.
-inline Tensor from_bits(const std::vector<std::uint64_t>& bits, const Dims& shape, DType dtype) {
+inline Tensor from_bits(const Bits& bits, const Dims& shape, DType dtype) {
   Tensor t = empty(shape, dtype);
   const std::size_t width = itemsize(dtype);
   for (std::size_t i = 0; i < bits.size(); ++i) {
@@ -39,7 +41,7 @@ inline Tensor from_bits(const std::vector<std::uint64_t>& bits, const Dims& shap
 
 /// Distinct-looking bit patterns; 0 and 1 for bool.
 inline Tensor patterned(const Dims& shape, DType dtype, std::uint64_t seed = 1) {
-  std::vector<std::uint64_t> bits;
+  Bits bits;
   const std::int64_t n = Layout::contiguous(shape).numel();
   for (std::int64_t i = 0; i < n; ++i) {
     seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;

@@ -333,39 +333,39 @@ TEST(Attention, NeverStoresTheWeights) {
 
 TEST(Attention, ErrorsNameAllThree) {
   const Tensor q = zeros({2, 3, 4});
-  expect_error<ShapeError>(
+  expect_error_naming<ShapeError>(
       [&] {
         scaled_dot_product_attention(q, zeros({2, 5, 3}), zeros({2, 5, 2}));
       },
       {"scaled_dot_product_attention", "4 and 3", "q float32[2,3,4]", "k float32[2,5,3]",
        "v float32[2,5,2]"});
-  expect_error<ShapeError>(
+  expect_error_naming<ShapeError>(
       [&] {
         scaled_dot_product_attention(q, zeros({2, 5, 4}), zeros({2, 6, 2}));
       },
       {"k has 5 positions and v 6"});
-  expect_error<ShapeError>(
+  expect_error_naming<ShapeError>(
       [&] {
         scaled_dot_product_attention(q, zeros({3, 5, 4}), zeros({2, 5, 2}));
       },
       {"leading axes"});
-  expect_error<ShapeError>(
+  expect_error_naming<ShapeError>(
       [&] {
         scaled_dot_product_attention(zeros({4}), zeros({5, 4}), zeros({5, 2}));
       },
       {"[..., T, E]"});
-  expect_error<DTypeError>(
+  expect_error_naming<DTypeError>(
       [&] {
         scaled_dot_product_attention(q, zeros({2, 5, 4}, DType::Float64), zeros({2, 5, 2}));
       },
       {"float64"});
-  expect_error<ShapeError>(
+  expect_error_naming<ShapeError>(
       [&] {
         scaled_dot_product_attention(q, zeros({2, 5, 4}), zeros({2, 5, 2}),
                                      {.mask = zeros({4, 5})});
       },
       {"mask", "float32[4,5]", "[2,3,5]"});
-  expect_error<DTypeError>(
+  expect_error_naming<DTypeError>(
       [&] {
         scaled_dot_product_attention(q, zeros({2, 5, 4}), zeros({2, 5, 2}),
                                      {.mask = zeros({3, 5}, DType::Int32)});

@@ -15,27 +15,15 @@
 #include "baregrad/parallel.h"
 #include "kernels/table.h"
 #include "tests/ops/layouts.h"
+#include "tests/ops/support.h"
 
 namespace baregrad {
 namespace {
 
 using Values = std::vector<double>;
 
-Tensor real(std::mt19937& rng, const Dims& shape, DType dtype = float64) {
-  std::uniform_real_distribution<double> draw(-1, 1);
-  Tensor x = empty(shape, float64);
-  for (std::int64_t i = 0; i < x.numel(); ++i) x.data<double>()[i] = draw(rng);
-  return astype(x, dtype);
-}
-
-Values values(const Tensor& x) {
-  Values out(static_cast<std::size_t>(x.numel()));
-  if (!out.empty()) astype(x, float64).copy_to(out.data());
-  return out;
-}
-
 /// (i * a mod m) - m / 2: the same numbers as the snippets that PyTorch ran.
-Tensor pattern(const Dims& shape, int a = 7, int m = 11) {
+Tensor whole_pattern(const Dims& shape, int a = 7, int m = 11) {
   Tensor x = empty(shape, float64);
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     x.data<double>()[i] = static_cast<double>(i * a % m - m / 2);
@@ -57,7 +45,7 @@ void expect_values(const Tensor& got, const Dims& shape, const Values& want, dou
   }
 }
 
-struct Case {
+struct ConvCase {
   std::int64_t images, channels, height, width, filters;
   Dims kernel, stride, padding, dilation;
   std::int64_t groups;
@@ -99,8 +87,8 @@ struct Case {
   }
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> all = {
+std::vector<ConvCase> conv_cases() {
+  std::vector<ConvCase> all = {
       {2, 3, 8, 9, 4, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
       {1, 16, 14, 14, 16, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
       {2, 5, 7, 11, 33, {3, 3}, {1, 1}, {0, 0}, {1, 1}, 1},
@@ -150,7 +138,7 @@ std::vector<Case> cases() {
     return std::uniform_int_distribution<std::int64_t>(low, high)(rng);
   };
   while (all.size() < 120) {
-    Case c{};
+    ConvCase c{};
     c.groups = pick(1, 3);
     c.images = pick(1, 3);
     c.channels = c.groups * pick(1, 6);
@@ -167,8 +155,6 @@ std::vector<Case> cases() {
   }
   return all;
 }
-
-constexpr DType kFloats[] = {float16, bfloat16, float32, float64};
 
 /// Of a sum of n products of numbers up to 1.
 double slack(DType dtype, double terms) {
@@ -204,7 +190,7 @@ TEST_F(Convolution, IsTheSumWrittenOut) {
   for_each_isa([&] {
     std::mt19937 rng(1);
     int number = 0;
-    for (const Case& c : cases()) {
+    for (const ConvCase& c : conv_cases()) {
       ++number;
       for (const DType dtype : kFloats) {
         // Halves are the same computation between two conversions.
@@ -236,7 +222,7 @@ TEST_F(Convolution, IsTheSumWrittenOut) {
 TEST_F(Convolution, GradientsAreTheSumsWrittenOut) {
   for_each_isa([&] {
     std::mt19937 rng(2);
-    for (const Case& c : cases()) {
+    for (const ConvCase& c : conv_cases()) {
       for (const DType dtype : {float32, float64}) {
         const Tensor x = real(rng, c.image_shape(), dtype);
         const Tensor w = real(rng, c.weight_shape(), dtype);
@@ -345,7 +331,7 @@ TEST_F(Convolution, InfinitiesStayInTheirWindows) {
 TEST_F(Convolution, HasTheSameBitsAtEveryThreadCount) {
   std::mt19937 rng(6);
   const int before = get_num_threads();
-  const Case list[] = {
+  const ConvCase list[] = {
       {1, 24, 30, 29, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
       {5, 8, 17, 18, 12, {3, 3}, {2, 2}, {1, 1}, {1, 1}, 2},
       {2, 40, 9, 9, 50, {1, 1}, {1, 1}, {0, 0}, {1, 1}, 1},
@@ -353,7 +339,7 @@ TEST_F(Convolution, HasTheSameBitsAtEveryThreadCount) {
       {1, 2, 90, 30, 3, {86, 28}, {1, 1}, {0, 0}, {1, 1}, 1},
       {66, 40, 4, 4, 20, {4, 4}, {1, 1}, {0, 0}, {1, 1}, 1},
   };
-  for (const Case& c : list) {
+  for (const ConvCase& c : list) {
     const Tensor x = real(rng, c.image_shape(), float32);
     const Tensor w = real(rng, c.weight_shape(), float32);
     const Tensor g = real(rng, c.result_shape(), float32);
@@ -406,11 +392,11 @@ TEST_F(Convolution, HalfPrecisionHasGradients) {
   EXPECT_EQ(w.grad().shape(), w.shape());
 }
 
-// PyTorch 2.13: F.conv_transpose2d(pattern(1,2,4,4), pattern(2,3,3,2; 5,7), [0.5,-1,2],
+// PyTorch 2.13: F.conv_transpose2d(whole_pattern(1,2,4,4), whole_pattern(2,3,3,2; 5,7), [0.5,-1,2],
 // stride=(2,3), padding=(1,0), output_padding=(1,2), dilation=(1,2)), first channel.
 TEST_F(Convolution, TransposedAsInPyTorch) {
   const Tensor y =
-      conv_transpose2d(pattern({1, 2, 4, 4}), pattern({2, 3, 3, 2}, 5, 7),
+      conv_transpose2d(whole_pattern({1, 2, 4, 4}), whole_pattern({2, 3, 3, 2}, 5, 7),
                        Tensor::of<double>({0.5, -1, 2}), {{2, 3}, {1, 0}, {1, 2}, 1}, {1, 2});
   ASSERT_EQ(y.shape(), (Dims{1, 3, 8, 14}));
   expect_values(
@@ -423,9 +409,10 @@ TEST_F(Convolution, TransposedAsInPyTorch) {
        -9.5,  0.5, 4.5,   25.5, 0.5, -0.5,  -27.5, 0.5, 5.5,  -14.5, 0.5, 0.5,   0.5, 0.5,
        -3.5,  0.5, -15.5, 0.5,  0.5, 4.5,   4.5,   0.5, 2.5,  -2.5,  0.5, -10.5, 0.5, 0.5,
        14.5,  0.5, 2.5,   -5.5, 0.5, -1.5,  7.5,   0.5, 5.5,  9.5,   0.5, 1.5,   0.5, 0.5});
-  // F.conv_transpose2d(pattern(1,4,3,3), pattern(4,1,2,2; 3,5), stride=2, padding=1, groups=2)
-  expect_values(conv_transpose2d(pattern({1, 4, 3, 3}), pattern({4, 1, 2, 2}, 3, 5), Tensor(),
-                                 {{2, 2}, {1, 1}, {1, 1}, 2}),
+  // F.conv_transpose2d(whole_pattern(1,4,3,3), whole_pattern(4,1,2,2; 3,5), stride=2, padding=1,
+  // groups=2)
+  expect_values(conv_transpose2d(whole_pattern({1, 4, 3, 3}), whole_pattern({4, 1, 2, 2}, 3, 5),
+                                 Tensor(), {{2, 2}, {1, 1}, {1, 1}, 2}),
                 {1, 2, 4, 4}, {-13, -3, 5,   -3, 1,  -2,  5, 6, 8, -3, 4,   8,  2,   0, 6, 8,
                                6,   8,  -12, -6, -8, -13, 6, 5, 7, 10, -11, -4, -10, 8, 4, 4});
 }
@@ -450,10 +437,7 @@ TEST_F(Convolution, TransposedByAFilterFarLargerThanTheImage) {
 
 // ---- Pooling
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
-// PyTorch 2.13 on pattern(1,1,5,6).
+// PyTorch 2.13 on whole_pattern(1,1,5,6).
 // Sums of no terms, however large the filters: only the result is walked.
 TEST_F(Convolution, WithoutChannelsOrFilters) {
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
@@ -466,7 +450,7 @@ TEST_F(Convolution, WithoutChannelsOrFilters) {
 }
 
 TEST(Pooling, AsInPyTorch) {
-  const Tensor x = pattern({1, 1, 5, 6});
+  const Tensor x = whole_pattern({1, 1, 5, 6});
   const PoolOptions odd{{3, 2}, {2, 3}, {1, 1}, true};
   const auto [most, at] = max_pool2d_with_indices(x, odd);
   expect_values(most, {1, 1, 3, 3}, {4, 5, -3, 4, 5, 4, 0, 3, 2});
@@ -483,7 +467,7 @@ TEST(Pooling, AsInPyTorch) {
   expect_values(adaptive_avg_pool1d(x[0][0] * 60, 4), {5, 4},
                 {-90, 0,  180,  -60, 120,  -120, 60, -180, 0,  90,
                  -60, 30, -120, -30, -180, -90,  90, 180,  30, 120});
-  const Tensor line = pattern({2, 7});
+  const Tensor line = whole_pattern({2, 7});
   expect_values(max_pool1d(line, {{3}, {2}, {1}, true}), {2, 4}, {2, 5, 5, 4, 0, 3, 2, 2});
   expect_values(avg_pool1d(line, {{3}, {2}, {1}, true, false}) * 6, {2, 4},
                 {-9, 10, 6, 3, -12, -4, -8, 0});
@@ -500,7 +484,7 @@ TEST(Pooling, EvenWindowsAreMeans) {
 }
 
 TEST(Pooling, NanWinsAndOfEqualsTheFirst) {
-  const Tensor x = pattern({1, 1, 5, 6});
+  const Tensor x = whole_pattern({1, 1, 5, 6});
   for (const int i : {7, 8, 29}) x.data<double>()[i] = kNan;
   for (const DType dtype : {float32, float64}) {
     const auto [most, at] =
@@ -571,7 +555,7 @@ TEST(Pooling, IsTheLoopWrittenOut) {
 }
 
 TEST(Pooling, OverlappingWindowsAddTheirGradients) {
-  const Tensor x = pattern({1, 1, 1, 5}, 7, 11).requires_grad_();  // -5 2 -2 5 1
+  const Tensor x = whole_pattern({1, 1, 1, 5}, 7, 11).requires_grad_();  // -5 2 -2 5 1
   sum(max_pool2d(x, {.kernel = {1, 3}, .stride = {1, 1}})).backward();
   expect_values(x.grad(), {1, 1, 1, 5}, {0, 1, 0, 2, 0});
   std::mt19937 rng(13);
@@ -599,7 +583,7 @@ TEST(Pooling, HugeStepsLeaveOneWindow) {
 
 TEST(Pooling, HugeBordersHoldNoPixels) {
   constexpr std::int64_t kHalf = (std::int64_t{1} << 62) - 1;
-  const Tensor x = pattern({1, 1, 1, 1}) * 0 + 3;
+  const Tensor x = whole_pattern({1, 1, 1, 1}) * 0 + 3;
   // The padded size is 2^63 - 1: two windows, and the pixel is in both.
   for (const bool columns : {false, true}) {
     const Dims kernel = columns ? Dims{1, 2 * kHalf} : Dims{2 * kHalf, 1};
@@ -614,7 +598,7 @@ TEST(Pooling, HugeBordersHoldNoPixels) {
 
 TEST(Pooling, HugeWindowsAreCutToTheImage) {
   constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max() / 4;
-  const Tensor x = pattern({1, 1, 3, 4});
+  const Tensor x = whole_pattern({1, 1, 3, 4});
   const PoolOptions options{{kHuge, kHuge}, {kHuge, kHuge}, {}, true};
   expect_values(max_pool2d(x, options), {1, 1, 1, 1}, {5});
   expect_values(avg_pool2d(x, options), {1, 1, 1, 1}, {values(mean(x))[0]});

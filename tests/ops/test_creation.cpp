@@ -1,7 +1,6 @@
 // Creation ops against plain loops: every dtype, borders of the integer range, strided fills.
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -12,43 +11,16 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/visit.h"
+#include "tests/ops/support.h"
 
 namespace baregrad {
 namespace {
 
-constexpr std::int64_t kMin64 = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMax64 = std::numeric_limits<std::int64_t>::max();
 constexpr std::uint64_t kMaxU64 = std::numeric_limits<std::uint64_t>::max();
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
-template <class E>
-void expect_error(const std::function<void()>& f, const std::string& text) {
-  try {
-    f();
-    ADD_FAILURE() << "nothing was thrown; wanted: " << text;
-  } catch (const E& e) {
-    EXPECT_EQ(std::string(e.what()), text);
-  }
-}
-
-template <class F>
-void for_dtypes(F f) {
-  for (int d = 0; d < kNumDTypes; ++d) {
-    SCOPED_TRACE(name(static_cast<DType>(d)));
-    visit_dtype(static_cast<DType>(d), f);
-  }
-}
 
 template <class T>
 double as_double(T value) {
   return static_cast<double>(value);
-}
-
-template <class T>
-std::vector<double> doubles(const Tensor& t) {
-  std::vector<double> out;
-  for (const auto& v : t.to_vector<T>()) out.push_back(as_double<T>(v));
-  return out;
 }
 
 // ---- Filled

@@ -13,13 +13,10 @@
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
+#include "tests/ops/support.h"
 
 namespace baregrad {
 namespace {
-
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 struct ErrorCase {
   std::string name;
@@ -36,7 +33,7 @@ ErrorCase refused(std::string name, std::function<void()> call, std::string text
 Tensor f32(const Dims& shape) { return zeros(shape); }
 Tensor i32(const Dims& shape) { return ones(shape, int32); }
 Tensor truth(const Dims& shape) { return zeros(shape, bool_); }
-Tensor at(std::initializer_list<std::int64_t> positions) { return Tensor::of(positions); }
+Tensor positions(std::initializer_list<std::int64_t> list) { return Tensor::of(list); }
 
 class Errors : public ::testing::TestWithParam<ErrorCase> {};
 
@@ -232,11 +229,11 @@ std::vector<ErrorCase> in_place_cases() {
       refused<IndexError>(
           "index_put_position",
           [] {
-            index_put_(f32({3, 4}), {Slice{}, at({4})}, 1);
+            index_put_(f32({3, 4}), {Slice{}, positions({4})}, 1);
           },
           "index_put: index 4 is out of range for axis 1 of size 4 in float32[3,4]"),
       refused<ValueError>(
-          "index_put_on_expanded", [] { index_put_(expand(f32({1}), {3}), {at({0})}, 1); },
+          "index_put_on_expanded", [] { index_put_(expand(f32({1}), {3}), {positions({0})}, 1); },
           "index_put: cannot write into float32[3] with strides [0], which holds some element more "
           "than once; clone it first"),
   };
@@ -259,7 +256,7 @@ std::vector<ErrorCase> reduction_cases() {
       refused<IndexError>(
           "sum_axis_least",
           [] {
-            sum(f32({2, 3}), kLeast);
+            sum(f32({2, 3}), kMin64);
           },
           "sum: axis -9223372036854775808 is out of range for 2 dimensions (-2 to 1)"),
       refused<IndexError>(
@@ -343,7 +340,7 @@ std::vector<ErrorCase> creation_cases() {
           },
           "ones: shape [4611686018427387904,4] of int8 has more bytes than an address can count"),
       refused<ShapeError>(
-          "empty_bytes_overflow", [] { empty({kMost}); },
+          "empty_bytes_overflow", [] { empty({kMax64}); },
           "empty: shape [9223372036854775807] of float32 has more bytes than an address can count"),
       refused<OutOfMemory>(
           "zeros_out_of_memory",
@@ -482,7 +479,7 @@ std::vector<ErrorCase> view_cases() {
           "as_strided: shape [3,3] with strides [3,1] and offset 0 reaches elements 0 to 8 of a "
           "storage of 6"),
       refused<ShapeError>(
-          "as_strided_absurd", [] { as_strided(f32({6}), {3}, {kMost}, 0); },
+          "as_strided_absurd", [] { as_strided(f32({6}), {3}, {kMax64}, 0); },
           "as_strided: 9223372036854775807 * 2 leaves the 64-bit range"),
       refused<ValueError>(
           "permute_axes",
@@ -587,13 +584,13 @@ std::vector<ErrorCase> movement_cases() {
       refused<IndexError>(
           "take_one_past",
           [] {
-            take(f32({2, 3}), at({0, 3}), 1);
+            take(f32({2, 3}), positions({0, 3}), 1);
           },
           "take: index 3 is out of range for axis 1 of size 3 in float32[2,3]"),
       refused<IndexError>(
           "take_one_before",
           [] {
-            take(f32({2, 3}), at({-3}), 0);
+            take(f32({2, 3}), positions({-3}), 0);
           },
           "take: index -3 is out of range for axis 0 of size 2 in float32[2,3]"),
       refused<DTypeError>(
@@ -602,11 +599,11 @@ std::vector<ErrorCase> movement_cases() {
       refused<ShapeError>(
           "gather_axes",
           [] {
-            gather(f32({2, 3}), 0, at({1}));
+            gather(f32({2, 3}), 0, positions({1}));
           },
           "gather: indices int64[1] and x float32[2,3] differ in their number of axes"),
       refused<DTypeError>(
-          "scatter_kind", [] { scatter(i32({3}), 0, at({1}), f32({1})); },
+          "scatter_kind", [] { scatter(i32({3}), 0, positions({1}), f32({1})); },
           "scatter: cannot write float32[1] into int32[3]; cast it with astype first"),
       refused<IndexError>(
           "index_too_many",
@@ -629,7 +626,7 @@ std::vector<ErrorCase> movement_cases() {
       refused<IndexError>(
           "index_tensors",
           [] {
-            index(f32({2, 3}), {at({0, 1}), at({0, 1, 2})});
+            index(f32({2, 3}), {positions({0, 1}), positions({0, 1, 2})});
           },
           "index: index tensors of shapes [2] and [3] do not broadcast against each other"),
       refused<ValueError>(

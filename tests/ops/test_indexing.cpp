@@ -1,7 +1,6 @@
 // Picking and placing by position and by mask, against plain index arithmetic and NumPy.
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -9,11 +8,13 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "baregrad/parallel.h"
-#include "layouts.h"
+#include "tests/ops/layouts.h"
+#include "tests/ops/support.h"
 
 namespace baregrad {
 namespace {
 
+using fixtures::Bits;
 using fixtures::bits_of;
 using fixtures::Coordinates;
 using fixtures::flat;
@@ -23,21 +24,12 @@ using fixtures::kAllDTypes;
 using fixtures::layouts_of;
 using fixtures::misaligned;
 using fixtures::patterned;
-using Bits = std::vector<std::uint64_t>;
 using Ints = std::vector<std::int64_t>;
-
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 Tensor ints(const Ints& values, const Dims& shape) { return Tensor::of(values, shape); }
 Tensor ints(const Ints& values) { return ints(values, {static_cast<std::int64_t>(values.size())}); }
 Tensor mask(const std::vector<std::uint8_t>& values, const Dims& shape) {
   return astype(Tensor::of(values, shape), bool_);
-}
-
-Tensor counting(const Dims& shape) {
-  Ints values(static_cast<std::size_t>(Layout::contiguous(shape).numel()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i);
-  return ints(values, shape);
 }
 
 void expect_ints(const Tensor& t, const Dims& shape, const Ints& values) {
@@ -138,8 +130,8 @@ TEST(Take, Errors) {
   EXPECT_MESSAGE(take(x, ints({0}), 2), IndexError,
                  "take: axis 2 is out of range for 2 dimensions (-2 to 1)");
   EXPECT_MESSAGE(take(x, Tensor(), 0), ValueError, "take: indices is undefined");
-  EXPECT_THROW(take(x, expand(ints({0}), {kMost / 8}), 0), ShapeError);
-  EXPECT_THROW(take(x, expand(ints({0}), {kMost / 1024}), 0), OutOfMemory);
+  EXPECT_THROW(take(x, expand(ints({0}), {kMax64 / 8}), 0), ShapeError);
+  EXPECT_THROW(take(x, expand(ints({0}), {kMax64 / 1024}), 0), OutOfMemory);
   EXPECT_THROW(take(zeros(Dims(16, 1)), ints({0}, {1, 1}), 0), ShapeError);
 }
 
@@ -494,8 +486,8 @@ TEST(Index, Errors) {
   EXPECT_MESSAGE(index(Tensor(), {0}), ValueError, "index: x is undefined");
   EXPECT_MESSAGE(index(Tensor::scalar(1), {0}), IndexError,
                  "index: 1 axes are indexed but int64[] has 0");
-  EXPECT_THROW(index(x, {expand(ints({0}), {kMost / 8})}), ShapeError);
-  EXPECT_THROW(index(x, {kMost}), IndexError);
+  EXPECT_THROW(index(x, {expand(ints({0}), {kMax64 / 8})}), ShapeError);
+  EXPECT_THROW(index(x, {kMax64}), IndexError);
 }
 
 // ---- x[...] = value

@@ -1,6 +1,5 @@
 // concat, stack, repeat, tile, roll and pad against plain index arithmetic.
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -8,11 +7,13 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "baregrad/parallel.h"
-#include "layouts.h"
+#include "tests/ops/layouts.h"
+#include "tests/ops/support.h"
 
 namespace baregrad {
 namespace {
 
+using fixtures::Bits;
 using fixtures::bits_of;
 using fixtures::Coordinates;
 using fixtures::flat;
@@ -20,16 +21,6 @@ using fixtures::for_each_index;
 using fixtures::kAllDTypes;
 using fixtures::layouts_of;
 using fixtures::patterned;
-using Bits = std::vector<std::uint64_t>;
-
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-
-Tensor counting(const Dims& shape) {
-  std::vector<std::int64_t> values(static_cast<std::size_t>(Layout::contiguous(shape).numel()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i);
-  return Tensor::of(values, shape);
-}
 
 void expect_elements(const Tensor& t, const Dims& shape, const std::vector<std::int64_t>& values) {
   EXPECT_EQ(t.shape(), shape);
@@ -131,9 +122,9 @@ TEST(Concat, Errors) {
                  "axis");
   EXPECT_MESSAGE(concat({a}, 2), IndexError,
                  "concat: axis 2 is out of range for 2 dimensions (-2 to 1)");
-  const Tensor huge = expand(zeros({1}), {kMost / 8});
+  const Tensor huge = expand(zeros({1}), {kMax64 / 8});
   EXPECT_THROW(concat({huge, huge, huge}), ShapeError);
-  const Tensor none = expand(zeros({1, 0}), {kMost / 8, 0});
+  const Tensor none = expand(zeros({1, 0}), {kMax64 / 8, 0});
   EXPECT_EQ(concat({none, none}).numel(), 0);
 }
 
@@ -235,10 +226,10 @@ TEST(Repeat, Errors) {
                  "element");
   EXPECT_MESSAGE(repeat(x, Tensor::of<float>({1, 2}), 0), DTypeError,
                  "repeat: the counts must be of an integer dtype, not float32[2]");
-  EXPECT_THROW(repeat(x, kMost, 0), ShapeError);
-  EXPECT_THROW(repeat(x, Tensor::of<std::int64_t>({kMost, kMost}), 0), ShapeError);
-  EXPECT_THROW(repeat(x, Tensor::of<std::int64_t>({kMost / 2, 1}), 0), Error);
-  EXPECT_EQ(repeat(zeros({2, 0}), kMost / 8, 0).shape(), (Dims{kMost / 8 * 2, 0}));
+  EXPECT_THROW(repeat(x, kMax64, 0), ShapeError);
+  EXPECT_THROW(repeat(x, Tensor::of<std::int64_t>({kMax64, kMax64}), 0), ShapeError);
+  EXPECT_THROW(repeat(x, Tensor::of<std::int64_t>({kMax64 / 2, 1}), 0), Error);
+  EXPECT_EQ(repeat(zeros({2, 0}), kMax64 / 8, 0).shape(), (Dims{kMax64 / 8 * 2, 0}));
 }
 
 TEST(Tile, RepeatsWholeBlocks) {
@@ -269,9 +260,9 @@ TEST(Tile, ErrorsAndFreshness) {
   fill_(tile(x, {1}), 9);
   expect_elements(x, {2}, {0, 1});
   EXPECT_MESSAGE(tile(x, {2, -1}), ValueError, "tile: negative repetition -1");
-  EXPECT_THROW(tile(x, {kMost}), ShapeError);
-  EXPECT_THROW(tile(x, {kMost / 4, kMost / 4}), ShapeError);
-  EXPECT_EQ(tile(x, {0, kMost / 64}).numel(), 0);
+  EXPECT_THROW(tile(x, {kMax64}), ShapeError);
+  EXPECT_THROW(tile(x, {kMax64 / 4, kMax64 / 4}), ShapeError);
+  EXPECT_EQ(tile(x, {0, kMax64 / 64}).numel(), 0);
 }
 
 // ---- roll --------------------------------------------------------------------------------------
@@ -307,9 +298,9 @@ TEST(Roll, ManyAxesRepeatedAxesHugeShifts) {
   const Tensor x = counting({5});
   expect_elements(roll(x, {1, 1}, {0, 0}), {5}, {3, 4, 0, 1, 2});
   expect_elements(roll(x, {3, 4}, {0, 0}), {5}, {3, 4, 0, 1, 2});
-  expect_elements(roll(x, {kMost}, 0), {5}, {3, 4, 0, 1, 2});   // 2^63 - 1 = 2 modulo 5
-  expect_elements(roll(x, {kLeast}, 0), {5}, {3, 4, 0, 1, 2});  // -2^63 = 2 modulo 5
-  expect_elements(roll(x, {kMost, kMost}, {0, -1}), {5}, {1, 2, 3, 4, 0});
+  expect_elements(roll(x, {kMax64}, 0), {5}, {3, 4, 0, 1, 2});  // 2^63 - 1 = 2 modulo 5
+  expect_elements(roll(x, {kMin64}, 0), {5}, {3, 4, 0, 1, 2});  // -2^63 = 2 modulo 5
+  expect_elements(roll(x, {kMax64, kMax64}, {0, -1}), {5}, {1, 2, 3, 4, 0});
   expect_elements(roll(counting({}), {3}), {}, {0});
   EXPECT_EQ(roll(zeros({0, 3}), {1, 1}, {0, 1}).shape(), (Dims{0, 3}));
   EXPECT_EQ(roll(zeros({0}), {5}).shape(), (Dims{0}));
@@ -423,10 +414,10 @@ TEST(Pad, Errors) {
                  "pad: 300 does not fit int8");
   EXPECT_MESSAGE(pad(zeros({0, 3}), {1, 0, 0, 0}, PadMode::Wrap), ValueError,
                  "pad: axis 0 of float32[0,3] is empty; only a constant can pad it");
-  EXPECT_THROW(pad(x, {kMost, 1, 0, 0}), ShapeError);
-  EXPECT_THROW(pad(x, {kMost / 2, 0, kMost / 2, 0}), ShapeError);
-  EXPECT_THROW(pad(x, {kMost / 2, 0, kMost / 2, 0}, PadMode::Edge), ShapeError);
-  EXPECT_EQ(pad(zeros({2, 0}), {kMost / 8, 0, 0, 0}, PadMode::Edge).numel(), 0);
+  EXPECT_THROW(pad(x, {kMax64, 1, 0, 0}), ShapeError);
+  EXPECT_THROW(pad(x, {kMax64 / 2, 0, kMax64 / 2, 0}), ShapeError);
+  EXPECT_THROW(pad(x, {kMax64 / 2, 0, kMax64 / 2, 0}, PadMode::Edge), ShapeError);
+  EXPECT_EQ(pad(zeros({2, 0}), {kMax64 / 8, 0, 0, 0}, PadMode::Edge).numel(), 0);
 }
 
 // ---- Large: several chunks, any number of threads ----------------------------------------------

@@ -16,30 +16,13 @@
 #include "baregrad/ops.h"
 #include "baregrad/parallel.h"
 #include "core/visit.h"
+#include "tests/ops/support.h"
 
 namespace baregrad {
 namespace {
 
 using Rng = std::mt19937_64;
 using Indices = std::vector<std::int64_t>;
-
-template <class E>
-void expect_error(const std::function<void()>& f, const std::string& text) {
-  try {
-    f();
-    ADD_FAILURE() << "nothing was thrown; wanted: " << text;
-  } catch (const E& e) {
-    EXPECT_EQ(std::string(e.what()), text);
-  }
-}
-
-template <class F>
-void for_dtypes(F f) {
-  for (int d = 0; d < kNumDTypes; ++d) {
-    SCOPED_TRACE(name(static_cast<DType>(d)));
-    visit_dtype(static_cast<DType>(d), f);
-  }
-}
 
 /// bool as bytes: std::vector<bool> has no elements to point to.
 template <class T>
@@ -97,7 +80,6 @@ Element<T> draw(Rng& rng, bool wide) {
       std::memcpy(static_cast<void*>(&value), &bits, sizeof value);
       return value;
     }
-    constexpr double kInf = std::numeric_limits<double>::infinity();
     const double pool[] = {0.0,           -0.0, 1.0,  -1.0, kInf,  -kInf, std::nan(""),
                            -std::nan(""), 1.5,  -2.0, 6e-8, -6e-8, 1000.0};
     return T(pool[rng() % std::size(pool)]);

@@ -8,11 +8,11 @@
 #include <gtest/gtest.h>
 
 #include "baregrad/baregrad.h"
+#include "tests/ops/support.h"
 
 namespace baregrad {
 namespace {
 
-constexpr DType kFloats[] = {float16, bfloat16, float32, float64};
 constexpr DType kIntegers[] = {int8, int16, int32, int64, uint8, uint16, uint32, uint64};
 
 /// Small integers: every product and sum of a few hundred is exact in every dtype but the halves'.
@@ -22,19 +22,6 @@ Tensor whole(std::mt19937& rng, const Dims& shape, DType dtype) {
   Tensor x = empty(shape, float64);
   for (std::int64_t i = 0; i < x.numel(); ++i) x.data<double>()[i] = draw(rng);
   return astype(x, dtype);
-}
-
-Tensor real(std::mt19937& rng, const Dims& shape, DType dtype) {
-  std::uniform_real_distribution<double> draw(-1, 1);
-  Tensor x = empty(shape, float64);
-  for (std::int64_t i = 0; i < x.numel(); ++i) x.data<double>()[i] = draw(rng);
-  return astype(x, dtype);
-}
-
-std::vector<double> values(const Tensor& x) {
-  std::vector<double> out(static_cast<std::size_t>(x.numel()));
-  if (!out.empty()) astype(x, float64).copy_to(out.data());
-  return out;
 }
 
 /// Sum over every assignment of the letters, as the notation is defined.
@@ -211,7 +198,6 @@ TEST(Matmul, ReadsAnyLayout) {
 }
 
 TEST(Matmul, PassesNanAndInfinityOn) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   for (const DType dtype : kFloats) {
     for (const std::int64_t n : {1, 5, 40}) {
       Tensor a = zeros({n, n}, dtype);

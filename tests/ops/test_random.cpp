@@ -13,25 +13,12 @@
 #include "baregrad/parallel.h"
 #include "core/philox.h"
 #include "core/visit.h"
+#include "tests/ops/support.h"
 
 namespace baregrad {
 namespace {
 
-constexpr std::int64_t kMin64 = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMax64 = std::numeric_limits<std::int64_t>::max();
-constexpr double kInf = std::numeric_limits<double>::infinity();
-const double kNan = std::nan("");
 constexpr std::uint64_t kSeed = 0x5eed5eed12345678ULL;
-
-template <class E>
-void expect_error(const std::function<void()>& f, const std::string& text) {
-  try {
-    f();
-    ADD_FAILURE() << "nothing was thrown; wanted: " << text;
-  } catch (const E& e) {
-    EXPECT_EQ(std::string(e.what()), text);
-  }
-}
 
 /// Word w of the sequence that starts at `position`, straight from the definition.
 std::uint32_t word(std::uint64_t position, std::int64_t w) {
@@ -45,13 +32,6 @@ std::uint64_t word64(std::uint64_t position, std::int64_t i) {
   return word(position, 2 * i) | std::uint64_t{word(position, 2 * i + 1)} << 32;
 }
 
-template <class T>
-std::vector<double> doubles(const Tensor& t) {
-  std::vector<double> out;
-  out.reserve(static_cast<std::size_t>(t.numel()));
-  for (const auto& v : t.to_vector<T>()) out.push_back(static_cast<double>(v));
-  return out;
-}
 std::vector<double> any_doubles(const Tensor& t) {
   return visit_dtype(t.dtype(), [&]<class T>(TypeTag<T>) { return doubles<T>(t); });
 }
@@ -68,8 +48,6 @@ Moments moments(const std::vector<double>& v) {
   for (const double x : v) variance += (x - mean) * (x - mean);
   return {mean, variance / static_cast<double>(v.size())};
 }
-
-constexpr DType kFloats[] = {float16, bfloat16, float32, float64};
 
 // ---- The same values everywhere
 
