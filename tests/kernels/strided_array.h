@@ -24,12 +24,6 @@ inline constexpr DType kAllDTypes[] = {
     DType::UInt8,    DType::UInt16,  DType::UInt32, DType::UInt64, DType::Float16,
     DType::BFloat16, DType::Float32, DType::Float64};
 
-inline std::vector<kernels::Isa> all_isas() {
-  std::vector<kernels::Isa> isas = kernels::available_isas();
-  isas.push_back(kernels::Isa::Reference);
-  return isas;
-}
-
 inline std::int64_t product(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }

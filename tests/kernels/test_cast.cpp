@@ -122,7 +122,7 @@ bool is_nan(T x) {
 
 /// The same bits, or both NaN of one sign: which NaN it is differs, as F16C makes them quiet.
 template <class T>
-bool same(T a, T b) {
+bool same_but_for_payload(T a, T b) {
   if (std::memcmp(&a, &b, sizeof(T)) == 0) return true;
   if (!is_nan(a) || !is_nan(b)) return false;
   if constexpr (kIsHalf<T>)
@@ -170,7 +170,7 @@ struct Elements {
   std::size_t mismatch(const Elements& other) const {
     std::size_t i = 0;
     visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
-      while (i < size() && same(get<T>(i), other.get<T>(i))) ++i;
+      while (i < size() && same_but_for_payload(get<T>(i), other.get<T>(i))) ++i;
     });
     return i;
   }

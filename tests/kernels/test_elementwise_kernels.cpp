@@ -172,7 +172,7 @@ std::int64_t ulp_distance(float a, float b) {
 
 /// Equal: the same bits, or both NaN.
 template <class T>
-bool same(T a, T b) {
+bool same_or_both_nan(T a, T b) {
   if (a != a || b != b) return a != a && b != b;
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
@@ -195,7 +195,7 @@ void expect_equal(const std::vector<std::byte>& got, const std::vector<std::byte
   for (std::size_t i = 0; i < operands.count; ++i) {
     const T a = element<T>(got.data(), i);
     const T b = element<T>(expected.data(), i);
-    if (same(a, b)) continue;
+    if (same_or_both_nan(a, b)) continue;
     if constexpr (std::is_same_v<T, float>) {
       if (a == a && b == b && ulp_distance(a, b) <= ulp) continue;
     }
@@ -286,8 +286,9 @@ TEST_P(ElementwiseKernels, TouchTheirElementsAloneAtEveryLength) {
           const std::byte* expected = whole.data() + start * size;
           const bool equal =
               floats && size == 4
-                  ? same(element<float>(result.data(), i), element<float>(expected, i))
-              : floats ? same(element<double>(result.data(), i), element<double>(expected, i))
+                  ? same_or_both_nan(element<float>(result.data(), i), element<float>(expected, i))
+              : floats ? same_or_both_nan(element<double>(result.data(), i),
+                                          element<double>(expected, i))
                        : std::memcmp(result.data() + i * size, expected + i * size, size) == 0;
           ASSERT_TRUE(equal) << where << ", element " << i << " of " << n;
         }
@@ -354,9 +355,10 @@ TEST_P(ElementwiseKernels, TakeOneElementForAll) {
         fn(in.data(), out.data(), static_cast<std::int64_t>(n), params_of(row), repeated);
         const auto expected = run_filled(fn, row, operands, start, n, repeated);
         for (std::size_t i = 0; i < n; ++i) {
-          ASSERT_TRUE(
-              size == 4 ? same(element<float>(out.data(), i), element<float>(expected.data(), i))
-                        : same(element<double>(out.data(), i), element<double>(expected.data(), i)))
+          ASSERT_TRUE(size == 4 ? same_or_both_nan(element<float>(out.data(), i),
+                                                   element<float>(expected.data(), i))
+                                : same_or_both_nan(element<double>(out.data(), i),
+                                                   element<double>(expected.data(), i)))
               << "element " << i << " of " << n << ", repeated " << repeated;
         }
         ASSERT_TRUE(out.intact_before()) << "n = " << n;

@@ -10,12 +10,14 @@
 #include <gtest/gtest.h>
 
 #include "kernels/table.h"
+#include "tests/kernels/isas.h"
+#include "tests/kernels/kernel_values.h"
 
 namespace baregrad::kernels {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+using test::kInf;
+using test::kNan;
 
 class ElementwiseSemantics : public testing::TestWithParam<Isa> {
  protected:
@@ -385,13 +387,7 @@ TEST_P(ElementwiseSemantics, ExtremesOfActivations) {
   expect_both(OpId::atan2, {0.0, -0.0}, 3.14159265358979323846);
 }
 
-std::vector<Isa> all_isas() {
-  std::vector<Isa> isas = available_isas();
-  isas.push_back(Isa::Reference);
-  return isas;
-}
-
-INSTANTIATE_TEST_SUITE_P(Isas, ElementwiseSemantics, testing::ValuesIn(all_isas()),
+INSTANTIATE_TEST_SUITE_P(Isas, ElementwiseSemantics, testing::ValuesIn(test::all_isas()),
                          [](const auto& tested) { return std::string(isa_name(tested.param)); });
 
 }  // namespace

@@ -9,7 +9,9 @@
 #include "baregrad/parallel.h"
 #include "kernels/reduce.h"
 #include "kernels/table.h"
-#include "strided_array.h"
+#include "tests/kernels/isas.h"
+#include "tests/kernels/kernel_values.h"
+#include "tests/kernels/strided_array.h"
 
 namespace baregrad {
 namespace {
@@ -19,7 +21,6 @@ using kernels::Isa;
 using kernels::reduce;
 using kernels::ReduceKernel;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr OpId kFloatOps[] = {OpId::sum_squares, OpId::mean, OpId::var, OpId::std};
 constexpr OpId kAnyOps[] = {OpId::sum, OpId::prod, OpId::amax,         OpId::amin,
                             OpId::any, OpId::all,  OpId::count_nonzero};
@@ -245,7 +246,7 @@ TEST_F(ReduceTest, NanReachesTheResultFromEveryPosition) {
             const std::int64_t lane = at % 3;
             StridedArray x(dtype, mask == 1 ? Shape{n, 3} : Shape{3, n});
             x.fill_random(5, -2, 2);
-            x.set(mask == 1 ? at * 3 + lane : lane * n + at, kNaN);
+            x.set(mask == 1 ? at * 3 + lane : lane * n + at, kNan);
             for (const OpId op : {OpId::amax, OpId::amin, OpId::sum, OpId::var}) {
               StridedArray out(dtype, reduced_shape(x.shape(), mask));
               reduce(op, x.view(), mask, out.view(), 0);

@@ -7,7 +7,9 @@
 #include "kernels/rows.h"
 #include "kernels/scan.h"
 #include "kernels/table.h"
-#include "strided_array.h"
+#include "tests/kernels/isas.h"
+#include "tests/kernels/kernel_values.h"
+#include "tests/kernels/strided_array.h"
 
 namespace baregrad {
 namespace {
@@ -18,8 +20,6 @@ using kernels::logsumexp;
 using kernels::scan;
 using kernels::softmax_like;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr OpId kScans[] = {OpId::cumulative_sum, OpId::cumulative_prod, OpId::cumulative_max};
 constexpr DType kFloats[] = {DType::Float16, DType::BFloat16, DType::Float32, DType::Float64};
 
@@ -103,7 +103,7 @@ TEST_F(RowsTest, ScansLongerThanABlock) {
 
 TEST_F(RowsTest, ScansOfEdges) {
   StridedArray x(DType::Float32, {6});
-  const double values[] = {-kInf, 2, 1, kNaN, 5, kInf};
+  const double values[] = {-kInf, 2, 1, kNan, 5, kInf};
   for (std::int64_t i = 0; i < 6; ++i) x.set(i, values[i]);
   StridedArray out(DType::Float32, {6});
   scan(OpId::cumulative_max, x.view(), 0, out.view());
@@ -221,7 +221,7 @@ TEST_F(RowsTest, SoftmaxOfLongRunsAndLargeLogits) {
 // whose differences overflow.
 TEST_F(RowsTest, SoftmaxOfInfinitiesAndNan) {
   const double rows[5][3] = {
-      {-kInf, 0, 1}, {-kInf, -kInf, -kInf}, {kInf, 0, 1}, {0, kNaN, 1}, {-3e38, 3e38, -kInf}};
+      {-kInf, 0, 1}, {-kInf, -kInf, -kInf}, {kInf, 0, 1}, {0, kNan, 1}, {-3e38, 3e38, -kInf}};
   for (const Isa isa : all_isas()) {
     kernels::set_active_isa(isa);
     for (const std::int64_t n : {3, 11, 40}) {
@@ -274,7 +274,7 @@ TEST_F(RowsTest, NanAtEveryPlaceOfARow) {
           StridedArray x(DType::Float32, {1, n});
           x.fill_random(3, -1, 1);
           x.set(n / 2, top);
-          x.set(place, kNaN);
+          x.set(place, kNan);
           StridedArray out(DType::Float32, {1, n});
           StridedArray sum(DType::Float32, {1, 1});
           logsumexp(x.view(), 2, sum.view());

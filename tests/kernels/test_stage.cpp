@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/table.h"
+#include "tests/kernels/isas.h"
 
 namespace baregrad::kernels {
 namespace {
@@ -125,13 +126,7 @@ TEST_P(StageKernelsOf, TransposeTurnsABlock) {
   });
 }
 
-std::vector<Isa> all_tables() {
-  std::vector<Isa> isas = available_isas();
-  isas.push_back(Isa::Reference);
-  return isas;
-}
-
-INSTANTIATE_TEST_SUITE_P(Isas, StageKernelsOf, testing::ValuesIn(all_tables()),
+INSTANTIATE_TEST_SUITE_P(Isas, StageKernelsOf, testing::ValuesIn(test::all_isas()),
                          [](const auto& tested) { return std::string(isa_name(tested.param)); });
 
 }  // namespace

@@ -25,9 +25,6 @@
 namespace baregrad::kernels {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
 struct UnaryRow {
   OpId op;
   const char* name;
@@ -254,7 +251,8 @@ TEST_P(UlpUnary, DoesNotDependOnItsNeighbours) {
   const auto& [row, isa] = GetParam();
   const ElementwiseFn kernel = kernel_of(isa, row.op);
   ASSERT_NE(kernel, nullptr);
-  constexpr float kStrangers[] = {kNaN, kInf, -kInf, 3e38f, -3e38f, -1e3f, 1e3f, 1e-42f, -1e-42f};
+  constexpr float kStrangers[] = {NAN,   INFINITY, -INFINITY, 3e38f,  -3e38f,
+                                  -1e3f, 1e3f,     1e-42f,    -1e-42f};
   const std::vector<float>& inputs = stratified();
   std::vector<float> mixed = inputs;
   for (std::size_t i = 0; i < mixed.size(); i += 3) mixed[i] = kStrangers[i / 48 % 9];
@@ -286,7 +284,7 @@ TEST_P(UlpBinary, StaysWithinItsBound) {
   const ElementwiseFn kernel = kernel_of(isa, row.op);
   ASSERT_NE(kernel, nullptr);
   constexpr float kEdges[] = {0.0f,           1.0f,        2.0f,        3.0f,       0.5f,
-                              1.5f,           kInf,        kNaN,        1e-45f,     3.4028235e38f,
+                              1.5f,           INFINITY,    NAN,         1e-45f,     3.4028235e38f,
                               1.1754944e-38f, 16777216.0f, 16777215.0f, 8388607.5f, 8388607.0f,
                               0.99999994f,    1.0000001f,  88.0f,       1e10f,      1e-10f};
   std::vector<float> x, y;

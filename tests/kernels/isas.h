@@ -1,0 +1,17 @@
+// The instruction sets that kernels are tested on.
+#pragma once
+
+#include <vector>
+
+#include "kernels/table.h"
+
+namespace baregrad::test {
+
+/// Those of this machine, and the reference.
+inline std::vector<kernels::Isa> all_isas() {
+  std::vector<kernels::Isa> isas = kernels::available_isas();
+  isas.push_back(kernels::Isa::Reference);
+  return isas;
+}
+
+}  // namespace baregrad::test
