@@ -13,7 +13,7 @@ namespace {
 using BinaryFn = Tensor (*)(const Operand&, const Operand&);
 using BinaryInto = const Tensor& (*)(const Tensor&, const Operand&);
 
-OpRow base(OpId op, BinaryFn fn, BinaryInto into, const std::vector<DType>& dtypes) {
+OpRow binary_base(OpId op, BinaryFn fn, BinaryInto into, const std::vector<DType>& dtypes) {
   OpRow row;
   row.op = op;
   row.call = [fn](const Inputs& in) { return std::vector<Tensor>{fn(in[0], in[1])}; };
@@ -28,8 +28,9 @@ OpRow base(OpId op, BinaryFn fn, BinaryInto into, const std::vector<DType>& dtyp
 }
 
 template <class F, class I>
-OpRow exact(OpId op, BinaryFn fn, BinaryInto into, const std::vector<DType>& dtypes, F f, I i) {
-  OpRow row = base(op, fn, into, dtypes);
+OpRow exact_binary(OpId op, BinaryFn fn, BinaryInto into, const std::vector<DType>& dtypes, F f,
+                   I i) {
+  OpRow row = binary_base(op, fn, into, dtypes);
   row.truth = binary_truth(f);
   row.truth.integer = [i](const Int128* x, int bits, bool sign) {
     return i(x[0], x[1], bits, sign);
@@ -41,13 +42,13 @@ OpRow exact(OpId op, BinaryFn fn, BinaryInto into, const std::vector<DType>& dty
 /// For bitwise ops: there is no float truth to speak of.
 template <class I>
 OpRow bits(OpId op, BinaryFn fn, BinaryInto into, const std::vector<DType>& dtypes, I i) {
-  return exact(
+  return exact_binary(
       op, fn, into, dtypes, [](auto x, auto) { return x; }, i);
 }
 
 template <class F>
-OpRow close(OpId op, BinaryFn fn, BinaryInto into, F f, int ulp) {
-  OpRow row = base(op, fn, into, all_dtypes());
+OpRow close_binary(OpId op, BinaryFn fn, BinaryInto into, F f, int ulp) {
+  OpRow row = binary_base(op, fn, into, all_dtypes());
   row.truth = binary_truth(f);
   row.ulp32 = ulp;
   return row;
@@ -55,7 +56,7 @@ OpRow close(OpId op, BinaryFn fn, BinaryInto into, F f, int ulp) {
 
 template <class F>
 OpRow compare(OpId op, BinaryFn fn, F f) {
-  return exact(
+  return exact_binary(
       op, fn, nullptr, all_dtypes(), [f](auto x, auto y) { return decltype(x)(f(x, y)); },
       [f](Int128 x, Int128 y, int, bool) { return Int128(f(x, y)); });
 }
@@ -153,29 +154,29 @@ std::vector<OpRow> binary_rows() {
   ints_bool.insert(ints_bool.begin(), bool_);
   std::vector<OpRow> r;
 #define ROW(name) OpId::name, name, name##_
-  r.push_back(exact(
+  r.push_back(exact_binary(
       ROW(add), all, [](auto x, auto y) { return x + y; },
       [](Int128 x, Int128 y, int width, bool) { return width == 1 ? x | y : x + y; }));
-  r.push_back(exact(
+  r.push_back(exact_binary(
       ROW(subtract), num, [](auto x, auto y) { return x - y; },
       [](Int128 x, Int128 y, int, bool) { return x - y; }));
-  r.push_back(exact(
+  r.push_back(exact_binary(
       ROW(multiply), all, [](auto x, auto y) { return x * y; },
       [](Int128 x, Int128 y, int, bool) { return times(x, y); }));
-  r.push_back(close(
+  r.push_back(close_binary(
       ROW(divide), [](auto x, auto y) { return x / y; }, 0));
   r.push_back(
-      with_second(exact(
+      with_second(exact_binary(
                       ROW(floor_divide), num, [](auto x, auto y) { return python_floor_div(x, y); },
                       [](Int128 x, Int128 y, int, bool) { return floor_div(x, y); }),
                   [](Tensor& t) { replace(t, [](const Scalar& s) { return s.to_bool(); }); }));
   r.push_back(
-      with_second(exact(
+      with_second(exact_binary(
                       ROW(remainder), num, [](auto x, auto y) { return python_mod(x, y); },
                       [](Int128 x, Int128 y, int, bool) { return x - floor_div(x, y) * y; }),
                   [](Tensor& t) { replace(t, [](const Scalar& s) { return s.to_bool(); }); }));
   {
-    OpRow row = with_second(close(
+    OpRow row = with_second(close_binary(
                                 ROW(pow), [](auto x, auto y) { return std::pow(x, y); }, 2),
                             [](Tensor& t) {
                               replace(t, [&](const Scalar& s) {
@@ -186,38 +187,38 @@ std::vector<OpRow> binary_rows() {
     row.truth.integer = [](const Int128* x, int width, bool) { return power(x[0], x[1], width); };
     r.push_back(row);
   }
-  r.push_back(exact(
+  r.push_back(exact_binary(
       ROW(maximum), all,
       [](auto x, auto y) { return any_nan(x, y) ? decltype(x)(NAN)
                                   : x > y       ? x
                                                 : y; },
       [](Int128 x, Int128 y, int, bool) { return x > y ? x : y; }));
-  r.push_back(exact(
+  r.push_back(exact_binary(
       ROW(minimum), all,
       [](auto x, auto y) { return any_nan(x, y) ? decltype(x)(NAN)
                                   : x < y       ? x
                                                 : y; },
       [](Int128 x, Int128 y, int, bool) { return x < y ? x : y; }));
-  r.push_back(close(
+  r.push_back(close_binary(
       ROW(atan2), [](auto x, auto y) { return std::atan2(x, y); }, 4));
-  r.push_back(close(
+  r.push_back(close_binary(
       ROW(hypot), [](auto x, auto y) { return std::hypot(x, y); }, 2));
-  r.push_back(close(
+  r.push_back(close_binary(
       ROW(copysign), [](auto x, auto y) { return std::copysign(x, y); }, 0));
-  r.push_back(close(
+  r.push_back(close_binary(
       ROW(logaddexp), [](auto x, auto y) { return log_add_exp(x, y); }, 4));
   r.back().scale = [](const double* x) { return std::fmax(std::fabs(x[0]), std::fabs(x[1])) + 1; };
-  r.push_back(close(
+  r.push_back(close_binary(
       ROW(relu_backward), [](auto g, auto y) { return y <= 0 ? decltype(g)(0) : g; }, 0));
   // Plain arithmetic: the same in every type, overflow on the way included.
-  r.push_back(close(
+  r.push_back(close_binary(
       ROW(tanh_backward), [](auto g, auto y) { return g * (1 - y * y); }, 0));
   r.back().exact = true;
-  r.push_back(close(
+  r.push_back(close_binary(
       ROW(sigmoid_backward), [](auto g, auto y) { return g * (y * (1 - y)); }, 0));
   r.back().exact = true;
   {
-    OpRow row = close(
+    OpRow row = close_binary(
         ROW(nextafter), [](auto x, auto y) { return std::nextafter(x, y); }, 0);
     row.truth.half = [](const double* x, int mantissa, int least) {
       return half_step(x[0], x[1], mantissa, least);

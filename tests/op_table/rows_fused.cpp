@@ -17,7 +17,7 @@ using Call = std::function<std::vector<Tensor>(const Inputs&)>;
 Tensor like(Rng& rng, DType dtype, const Dims& shape) { return sample(rng, dtype, shape); }
 
 /// [T, ...] as a matrix of rows.
-Tensor rows_of(const Tensor& x) {
+Tensor as_matrix(const Tensor& x) {
   if (x.ndim() == 2) return x;
   return x.ndim() < 2 ? reshape(x, {1, x.numel()})
                       : reshape(x, {x.shape()[0], x.numel() / x.shape()[0]});
@@ -89,7 +89,7 @@ Inputs attention_inputs(Rng& rng, DType dtype, const Dims& shape) {
           sample(rng, dtype, {keys, 3}, -1, 1)};
 }
 Tensor queries(const Tensor& x) {
-  const Tensor rows = x.ndim() == 2 && x.shape()[0] == 0 ? reshape(x, {0, 3}) : rows_of(x);
+  const Tensor rows = x.ndim() == 2 && x.shape()[0] == 0 ? reshape(x, {0, 3}) : as_matrix(x);
   return narrow(rows, 0, 0, std::min(rows.shape()[0], kMostQueries));
 }
 
@@ -157,7 +157,7 @@ std::vector<OpRow> fused_rows() {
   r.push_back(row(
       OpId::cross_entropy, 2, 2,
       [](const Inputs& in) {
-        const Tensor x = rows_of(in[0]);
+        const Tensor x = as_matrix(in[0]);
         return std::vector<Tensor>{
             cross_entropy(x, in[1], {.reduction = Reduction::Sum}),
             cross_entropy(x, in[1], {.label_smoothing = 0.1, .reduction = Reduction::None})};
@@ -168,7 +168,7 @@ std::vector<OpRow> fused_rows() {
   r.push_back(internal(row(
       OpId::cross_entropy_backward, 2, 2,
       [](const Inputs& in) {
-        const Tensor x = rows_of(in[0]);
+        const Tensor x = as_matrix(in[0]);
         Attrs attrs;
         attrs.mode = 2;
         attrs.ints[0] = -100;

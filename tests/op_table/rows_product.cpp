@@ -11,8 +11,8 @@ Tensor values(Rng& rng, DType dtype, const Dims& shape) {
   return sample(rng, dtype, shape, 0.5, 2);
 }
 
-/// The main input as rows of its last axis.
-Dims rows_of(const Dims& shape) { return shape.empty() ? Dims{7} : shape; }
+/// The main input is rows of its last axis; a 0-d one is given such an axis.
+Dims with_last_axis(const Dims& shape) { return shape.empty() ? Dims{7} : shape; }
 
 }  // namespace
 
@@ -24,7 +24,7 @@ std::vector<OpRow> product_rows() {
   matmul_row.tensors = 2;
   matmul_row.call = [](const Inputs& in) { return std::vector<Tensor>{matmul(in[0], in[1])}; };
   matmul_row.inputs = [](Rng& rng, DType dtype, const Dims& shape) {
-    const Dims rows = rows_of(shape);
+    const Dims rows = with_last_axis(shape);
     return Inputs{values(rng, dtype, rows), values(rng, dtype, {rows.back(), 19})};
   };
   r.push_back(matmul_row);
@@ -38,7 +38,7 @@ std::vector<OpRow> product_rows() {
     return std::vector<Tensor>{linear(in[0], in[1], in[2], Activation::Relu)};
   };
   linear_row.inputs = [](Rng& rng, DType dtype, const Dims& shape) {
-    const Dims rows = rows_of(shape);
+    const Dims rows = with_last_axis(shape);
     return Inputs{values(rng, dtype, rows), values(rng, dtype, {21, rows.back()}),
                   values(rng, dtype, {21})};
   };
@@ -48,7 +48,7 @@ std::vector<OpRow> product_rows() {
   vecdot_row.op = OpId::vecdot;
   vecdot_row.call = [](const Inputs& in) { return std::vector<Tensor>{vecdot(in[0], in[1])}; };
   vecdot_row.inputs = [](Rng& rng, DType dtype, const Dims& shape) {
-    const Dims rows = rows_of(shape);
+    const Dims rows = with_last_axis(shape);
     return Inputs{values(rng, dtype, rows), values(rng, dtype, {rows.back()})};
   };
 

@@ -10,7 +10,8 @@ namespace baregrad::op_table {
 
 namespace {
 
-OpRow base(OpId op, const std::vector<DType>& dtypes, std::function<Tensor(const Tensor&)> call) {
+OpRow reduction_base(OpId op, const std::vector<DType>& dtypes,
+                     std::function<Tensor(const Tensor&)> call) {
   OpRow row;
   row.op = op;
   row.call = [call](const Inputs& in) { return std::vector<Tensor>{call(in[0])}; };
@@ -52,7 +53,7 @@ std::vector<OpRow> reduction_rows() {
   const auto add = [&](OpId op, std::function<Tensor(const Tensor&)> call,
                        std::function<long double(const Floats&)> f,
                        std::function<Int128(const Ints&)> i) {
-    OpRow row = base(op, all, std::move(call));
+    OpRow row = reduction_base(op, all, std::move(call));
     row.line_truth = std::move(f);
     row.line_integer = std::move(i);
     r.push_back(std::move(row));
