@@ -22,12 +22,17 @@ if(BAREGRAD_SANITIZE)
   target_link_options(baregrad_options INTERFACE -fsanitize=${BAREGRAD_SANITIZE})
 endif()
 
-# baregrad_join(<target>): where BAREGRAD_UNITY is on, the target's sources are compiled several at a
-# time, in half the time. What they keep in unnamed namespaces needs names that differ, also from names
-# of headers that others use. Sources with flags or definitions of their own stay alone.
+# baregrad_join(<target> [<count>]): where BAREGRAD_UNITY is on, the target's sources are compiled <count>
+# (8) at a time, in half the time; fewer where they are long to compile, for one that begins last keeps
+# only one core busy. What they keep in unnamed namespaces needs names that differ, also from names of
+# headers that others use. Sources with flags or definitions of their own stay alone.
 function(baregrad_join target)
   if(BAREGRAD_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set(count 8)
+    if(ARGC GREATER 1)
+      set(count ${ARGV1})
+    endif()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})
     # Meant for types of headers; GCC takes all but the first line of such a source for one.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
