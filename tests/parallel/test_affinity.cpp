@@ -141,12 +141,21 @@ void run_many_regions() {
   }
 }
 
+// A region may end before a worker that was made for it has run and got its name, by which the
+// others are found: on a busy machine it would keep the mask that all of them are to lose.
+void start_workers(int threads) {
+  set_num_threads(threads);
+  ASSERT_TRUE(sums_correctly());
+  while (workers().size() + 1 < static_cast<std::size_t>(threads)) {
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
 class Affinity : public ::testing::Test {
  protected:
   void SetUp() override {
     if (allowed_.list().size() < 2) GTEST_SKIP() << "there is one CPU";
-    set_num_threads(2);
-    ASSERT_TRUE(sums_correctly());
+    start_workers(2);
     give_to_workers(allowed_);
   }
   ~Affinity() override {
@@ -171,12 +180,7 @@ TEST_F(Affinity, WorkersKeepTheMaskTheyBeganWith) {
 
 TEST_F(Affinity, AMaskSetWhileWorkersSleepStays) {
   for (const int threads : {2, 4}) {
-    set_num_threads(threads);
-    ASSERT_TRUE(sums_correctly());
-    // A region may end before a worker that was made for it has run and got its name.
-    while (workers().size() + 1 < static_cast<std::size_t>(threads)) {
-      std::this_thread::sleep_for(1ms);
-    }
+    start_workers(threads);
     for (const int cpu : allowed_.list()) {
       give_to_workers(Cpus::only(cpu));
       run_many_regions();
@@ -191,7 +195,7 @@ TEST_F(Affinity, AProcessHeldOnOneCpuAndLetGo) {
     for (const Cpus& mask : {one, allowed_}) {
       mask.give_to(0);
       give_to_workers(mask);
-      set_num_threads(2 + round);
+      start_workers(2 + round);
       run_many_regions();
       EXPECT_EQ(Cpus::of(0), mask);
       for (const Cpus& seen : masks_asleep()) EXPECT_EQ(seen, mask);
