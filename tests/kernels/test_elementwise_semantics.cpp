@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/table.h"
-#include "tests/kernels/isas.h"
+#include "tests/isas.h"
 #include "tests/kernels/kernel_values.h"
 
 namespace baregrad::kernels {

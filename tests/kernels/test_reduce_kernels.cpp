@@ -9,7 +9,7 @@
 #include "baregrad/parallel.h"
 #include "kernels/reduce.h"
 #include "kernels/table.h"
-#include "tests/kernels/isas.h"
+#include "tests/isas.h"
 #include "tests/kernels/kernel_values.h"
 #include "tests/kernels/strided_array.h"
 

@@ -7,7 +7,7 @@
 #include "kernels/rows.h"
 #include "kernels/scan.h"
 #include "kernels/table.h"
-#include "tests/kernels/isas.h"
+#include "tests/isas.h"
 #include "tests/kernels/kernel_values.h"
 #include "tests/kernels/strided_array.h"
 

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/table.h"
-#include "tests/kernels/isas.h"
+#include "tests/isas.h"
 
 namespace baregrad::kernels {
 namespace {

@@ -11,6 +11,7 @@
 #include "baregrad/baregrad.h"
 #include "baregrad/ops_fused.h"
 #include "kernels/table.h"
+#include "tests/isas.h"
 #include "tests/ops/support.h"
 
 namespace baregrad {
@@ -60,9 +61,7 @@ void expect_error_naming(const std::function<void()>& call, const std::vector<st
 /// On every ISA of this machine, the reference too.
 inline void on_every_isa(const std::function<void()>& body) {
   const kernels::Isa before = kernels::active_isa();
-  std::vector<kernels::Isa> isas = kernels::available_isas();
-  isas.push_back(kernels::Isa::Reference);
-  for (const kernels::Isa isa : isas) {
+  for (const kernels::Isa isa : test::all_isas()) {
     kernels::set_active_isa(isa);
     SCOPED_TRACE(std::string(kernels::isa_name(isa)));
     body();

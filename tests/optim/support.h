@@ -13,6 +13,7 @@
 #include "baregrad/optim.h"
 #include "baregrad/parallel.h"
 #include "kernels/table.h"
+#include "tests/isas.h"
 
 namespace baregrad::test {
 
@@ -64,12 +65,6 @@ class OptimTest : public ::testing::Test {
   kernels::Isa isa_;
   int threads_;
 };
-
-inline std::vector<kernels::Isa> all_isas() {
-  std::vector<kernels::Isa> isas = kernels::available_isas();
-  isas.push_back(kernels::Isa::Reference);
-  return isas;
-}
 
 /// The text of the error that `f` throws as E; fails when there is none.
 template <class E, class F>
