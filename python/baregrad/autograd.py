@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, ClassVar, Self, TypeVar, cast, overload
 
 from baregrad._core import Tensor
@@ -194,12 +194,20 @@ class Function:
     >>> Cube.apply(x).backward()
     >>> x.grad
     tensor(12.)
+
+    A class that defines `setup_context(ctx, inputs, output)` has a `forward(*args)` without ctx;
+    setup_context is called after it.
     """
 
     @staticmethod
-    def forward(ctx: Any, *args: Any) -> Any:
-        """Computes the result."""
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Computes the result: forward(ctx, *args), or forward(*args) beside a setup_context."""
         raise NotImplementedError("Function: a subclass must define forward(ctx, *args)")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Saves what backward needs; `inputs` are the arguments of forward, `output` its result."""
+        raise NotImplementedError("Function: setup_context is not defined")
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
@@ -209,14 +217,50 @@ class Function:
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Calls forward and records it."""
-        return _autograd._apply(cls, *args)
+        separate = cls.setup_context is not Function.setup_context
+        return _autograd._apply(cls, separate, *args)
+
+
+class _Place:
+    """Where a tensor stands in what a function returned."""
+
+
+_PLACE = _Place()
+
+
+def _take_tensors(value: Any, found: list[Tensor]) -> Any:
+    """`value` with places instead of tensors, which are appended to `found`."""
+    if isinstance(value, Tensor):
+        found.append(value)
+        return _PLACE
+    return _rebuilt(value, lambda part: _take_tensors(part, found))
+
+
+def _put_tensors(outline: Any, tensors: Iterator[Tensor]) -> Any:
+    """The inverse of _take_tensors."""
+    if outline is _PLACE:
+        return next(tensors)
+    return _rebuilt(outline, lambda part: _put_tensors(part, tensors))
+
+
+def _rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A container with its parts changed; anything else as it is."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(change, value))
+    if type(value) in (tuple, list):
+        return type(value)(map(change, value))
+    if type(value) is dict:
+        return {key: change(part) for key, part in value.items()}
+    return value
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """function(*args, **kwargs), keeping none of what it computes on the way.
 
     Backward computes it again, with the same random numbers; gradients have the bits of the plain
-    call. The function returns a tensor or a tuple of them, and must do the same each time.
+    call. The function must do the same each time. What it returns may be a tensor, or tuples, lists
+    and dictionaries with tensors and anything else in them; what is no tensor comes from the first
+    call.
 
     >>> x = bg.tensor(2.0, requires_grad=True)
     >>> bg.autograd.checkpoint(lambda x: bg.exp(x) * x, x).backward()
@@ -224,16 +268,19 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
     # The engine keeps the tensors; here they would be kept a second time.
     others = [None if isinstance(arg, Tensor) else arg for arg in args]
-    single = False
+    first: list[Any] = []
 
-    def run(*tensors: Tensor) -> tuple[Tensor, ...]:
-        nonlocal single
+    def run(*tensors: Tensor) -> list[Tensor]:
         filled = list(others)
         for place, tensor in zip(places, tensors):
             filled[place] = tensor
-        result = function(*filled, **kwargs)
-        single = isinstance(result, Tensor)
-        return (result,) if single else tuple(result)
+        found: list[Tensor] = []
+        outline = _take_tensors(function(*filled, **kwargs), found)
+        if not first:
+            first.append(outline)
+        return found
 
     outputs = _autograd._checkpoint(run, [args[i] for i in places])
-    return outputs[0] if single else outputs
+    # Popped: the graph keeps `run`, and what is no tensor belongs to the caller alone.
+    outline, first[:] = first[0], [None]
+    return _put_tensors(outline, iter(outputs))

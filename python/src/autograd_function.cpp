@@ -1,6 +1,5 @@
 // autograd.Function: a class in Python with a forward and a backward, as a node of the graph.
 #include <any>
-#include <mutex>
 #include <unordered_set>
 
 #include "baregrad/autograd.h"
@@ -36,12 +35,12 @@ struct PythonCall {
 };
 constexpr const char* kCall = "python";
 
-/// Names of nodes outlive them: one copy of each, for the life of the process.
+/// Names of nodes outlive them: one copy of each, for the life of the process. Under the
+/// interpreter's lock.
+std::unordered_set<std::string>* g_kept_names = nullptr;
 const char* kept_name(const std::string& name) {
-  static std::mutex& mutex = *new std::mutex;
-  static auto& names = *new std::unordered_set<std::string>;
-  const std::lock_guard lock(mutex);
-  return names.insert(name).first->c_str();
+  if (g_kept_names == nullptr) g_kept_names = new std::unordered_set<std::string>;
+  return g_kept_names->insert(name).first->c_str();
 }
 
 [[noreturn]] void throw_wrong_count(nb::handle function, std::size_t got, std::size_t wanted) {
@@ -83,7 +82,7 @@ nb::object with_outputs(nb::handle result, const Tensors& outputs) {
   if (tensor_in(result.ptr()) != nullptr) return tensor_or_none(outputs[0]);
   nb::list all;
   std::size_t next = 0;
-  for (const nb::handle item : nb::borrow<nb::sequence>(result)) {
+  for (const nb::handle item : elements_of(result)) {
     if (tensor_in(item.ptr()) != nullptr) {
       all.append(tensor_or_none(outputs[next++]));
     } else {
@@ -98,7 +97,7 @@ Tensors tensors_in(nb::handle result, const char* name) {
   if (const Tensor* one = tensor_in(result.ptr())) {
     outputs.push_back(*one);
   } else if (PyTuple_Check(result.ptr()) != 0 || PyList_Check(result.ptr()) != 0) {
-    for (const nb::handle item : nb::borrow<nb::sequence>(result)) {
+    for (const nb::handle item : elements_of(result)) {
       if (const Tensor* t = tensor_in(item.ptr())) outputs.push_back(*t);
     }
   }
@@ -110,7 +109,8 @@ Tensors tensors_in(nb::handle result, const char* name) {
   return outputs;
 }
 
-nb::object apply(nb::object function, const nb::args& args) {
+/// `separate`: forward does not get ctx, setup_context does.
+nb::object apply(nb::object function, bool separate, const nb::args& args) {
   const char* name = kept_name(nb::cast<std::string>(function.attr("__name__")));
   autograd::FunctionCall call(name, &call_backward);
   std::vector<bool> is_tensor;
@@ -126,7 +126,14 @@ nb::object apply(nb::object function, const nb::args& args) {
   nb::object result;
   {
     const autograd::GradModeScope off(false);
-    result = function.attr("forward")(ctx, *args);
+    if (separate) {
+      result = function.attr("forward")(*args);
+    } else {
+      result = function.attr("forward")(ctx, *args);
+    }
+    // A list is read twice, and belongs to the function: a copy of it is what counts.
+    if (PyList_Check(result.ptr()) != 0) result = elements_of(result);
+    if (separate) function.attr("setup_context")(ctx, nb::borrow<nb::tuple>(args), result);
   }
   Tensors outputs = tensors_in(result, name);
   context.data[kCall] =
@@ -165,7 +172,8 @@ void bind_autograd_function(nb::module_& m) {
           "needs_input_grad", [](const FunctionCtx& self) { return self.needs_input_grad; },
           nb::sig("def needs_input_grad(self) -> tuple[bool, ...]"),
           "For each argument of forward: is its gradient wanted?");
-  m.def("_apply", &apply, nb::sig("def _apply(function: object, /, *args: object) -> object"));
+  m.def("_apply", &apply,
+        nb::sig("def _apply(function: object, separate: bool, /, *args: object) -> object"));
 }
 
 }  // namespace baregrad::python

@@ -16,7 +16,7 @@ std::vector<Tensor> tensors_from(nb::handle object, const char* who) {
     return {tensor_or_undefined(object, who)};
   }
   std::vector<Tensor> tensors;
-  for (const nb::handle item : nb::borrow<nb::sequence>(object)) {
+  for (const nb::handle item : elements_of(object)) {
     tensors.push_back(tensor_or_undefined(item, who));
   }
   return tensors;

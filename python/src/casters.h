@@ -6,11 +6,10 @@
 #include <utility>
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include "baregrad/ops.h"
+#include "containers.h"
+#include "text.h"
 
 namespace baregrad::python {
 
@@ -109,22 +108,6 @@ struct type_caster<baregrad::Axes> {
     return true;
   }
   static handle from_cpp(const baregrad::Axes&, rv_policy, cleanup_list*) noexcept { return {}; }
-};
-
-/// nanobind's own caster of optional arguments is noexcept: an error of __index__, or an integer
-/// beyond 64 bits, would end the process there. This one lets errors of what is inside pass.
-template <class T>
-requires(!noexcept(std::declval<make_caster<T>&>().from_python(
-    handle(), 0, nullptr))) struct type_caster<std::optional<T>>
-    : optional_caster<std::optional<T>> {
-  bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) {
-    this->value.reset();
-    if (source.is_none()) return true;
-    make_caster<T> inside;
-    if (!inside.from_python(source, flags_for_local_caster<T>(flags), cleanup)) return false;
-    this->value.emplace(inside.operator cast_t<T>());
-    return true;
-  }
 };
 
 /// A tensor, borrowed for the length of the call, or a number.

@@ -2,8 +2,6 @@
 #include <random>
 #include <utility>
 
-#include <nanobind/stl/pair.h>
-
 #include "creation.h"
 
 namespace baregrad::python {

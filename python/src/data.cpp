@@ -47,7 +47,7 @@ class Fields {
     if (bare) {
       fields.push_back(tensor(object));
     } else {
-      for (const nb::handle field : object) fields.push_back(tensor(field));
+      for (const nb::handle field : elements_of(object)) fields.push_back(tensor(field));
     }
     return fields;
   }

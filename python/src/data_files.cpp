@@ -5,8 +5,6 @@
 #include <utility>
 
 #include <nanobind/stl/filesystem.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 
 #include "baregrad/data_sets.h"
 #include "baregrad/dataset.h"

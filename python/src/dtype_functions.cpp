@@ -16,8 +16,7 @@ namespace {
 DType dtype_of_either(nb::handle object, const char* who) {
   if (const Tensor* tensor = tensor_in(object.ptr())) return tensor->dtype();
   if (const auto dtype = dtype_from(object.ptr())) return *dtype;
-  throw DTypeError(
-      message(who, ": wanted a dtype or a tensor, got ", nb::type_name(object.type()).c_str()));
+  throw DTypeError(message(who, ": wanted a dtype or a tensor, got ", type_shown(object)));
 }
 
 int bits_of(DType dtype) { return static_cast<int>(8 * itemsize(dtype)); }

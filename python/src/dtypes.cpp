@@ -3,8 +3,6 @@
 #include <string>
 #include <string_view>
 
-#include <nanobind/stl/string_view.h>
-
 #include "bindings.h"
 #include "casters.h"
 

@@ -64,8 +64,8 @@ std::vector<Tensor> tensors_in(const nb::args& args, const char* who) {
   for (const nb::handle item : args) {
     const Tensor* tensor = tensor_in(item.ptr());
     if (tensor == nullptr) {
-      throw DTypeError(message(who, ": argument ", tensors.size(), " is no tensor but ",
-                               nb::type_name(item.type()).c_str()));
+      throw DTypeError(
+          message(who, ": argument ", tensors.size(), " is no tensor but ", type_shown(item)));
     }
     tensors.push_back(*tensor);
   }

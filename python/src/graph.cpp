@@ -1,8 +1,6 @@
 // baregrad.graph: recorded graphs as pictures and tables.
 #include "baregrad/graph.h"
 
-#include <nanobind/stl/pair.h>
-
 #include "baregrad/error.h"
 #include "bindings.h"
 #include "callbacks.h"
@@ -17,11 +15,16 @@ using graph::GradientRecorder;
 graph::Names names_from(nb::handle object, const char* who) {
   graph::Names names;
   if (object.is_none()) return names;
-  const nb::object pairs =
-      PyDict_Check(object.ptr()) != 0 ? object.attr("items")() : nb::borrow(object);
-  for (const nb::handle pair : pairs) {
-    const auto [name, tensor] = nb::cast<std::pair<std::string, nb::object>>(pair);
-    names.emplace_back(name, tensor_or_undefined(tensor, who));
+  if (PyDict_Check(object.ptr()) != 0) {
+    for (const auto& [name, tensor] : entries_of(object)) {
+      names.emplace_back(text_of(name), tensor_or_undefined(tensor, who));
+    }
+    return names;
+  }
+  for (const nb::handle pair : elements_of(object)) {
+    const nb::tuple both = elements_of(pair);
+    if (both.size() != 2) nb::raise_type_error("%s: names are pairs of a name and a tensor", who);
+    names.emplace_back(text_of(both[0]), tensor_or_undefined(both[1], who));
   }
   return names;
 }

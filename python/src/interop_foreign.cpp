@@ -83,7 +83,7 @@ char kind_of(DType dtype) noexcept {
   return is_unsigned_int(dtype) ? 'u' : 'f';
 }
 
-std::string type_text(nb::handle object) { return nb::cast<std::string>(nb::str(object.type())); }
+std::string type_text(nb::handle object) { return shown(object.type()); }
 
 void require_no_grad(const Tensor& x, const char* who) {
   if (!x.requires_grad()) return;

@@ -4,8 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include <nanobind/stl/string_view.h>
-
 #include "baregrad/ops.h"
 #include "casters.h"
 #include "core/checked.h"

@@ -166,7 +166,8 @@ class SequenceReader {
   void add(const Number& number, PyObject* object) {
     add_leaf(number.value, Dims());
     if (number.beyond) {
-      if (beyond_.empty()) beyond_ = nb::cast<std::string>(nb::str(nb::handle(object)));
+      // str() may run code of a subclass that drops the caller's reference.
+      if (beyond_.empty()) beyond_ = shown(nb::borrow(object));
       saw(Scalar::Kind::Int);
     } else {
       saw(number.value.kind());
@@ -310,7 +311,7 @@ Tensor from_number(nb::handle object, const Asked& asked) {
   const bool is_int = number.beyond || number.value.kind() == Scalar::Kind::UInt;
   const DType dtype = asked.dtype.value_or(is_int ? DType::Int64 : default_dtype(number.value));
   if (number.beyond && !is_floating(dtype)) {
-    throw_overflow(asked.who, nb::cast<std::string>(nb::str(object)), dtype);
+    throw_overflow(asked.who, shown(object), dtype);
   }
   Tensor out = Tensor::allocate({}, dtype, asked.who);
   store(number.value, dtype, out.data_ptr(), asked.who);

@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include <nanobind/stl/filesystem.h>
-#include <nanobind/stl/map.h>
 
 #include "baregrad/error.h"
 #include "bindings.h"
@@ -130,13 +129,13 @@ tensor([0, 1, 2]))");
 
 io::Checkpoint checkpoint_from(const Parts& parts, const char* who) {
   io::Checkpoint checkpoint;
-  for (const auto [name, part] : parts) {
+  for (const auto& [name, part] : entries_of(parts)) {
     if (!nb::isinstance<nb::str>(name) || !nb::isinstance<nb::dict>(part)) {
       nb::raise_type_error(
           "%s: a checkpoint is a dict of parts by name, each a dict of tensors, text and numbers",
           who);
     }
-    checkpoint.parts[nb::cast<std::string>(name)] = state_of(nb::borrow<nb::dict>(part), who);
+    checkpoint.parts[text_of(name)] = state_of(nb::borrow<nb::dict>(part), who);
   }
   return checkpoint;
 }
@@ -144,7 +143,7 @@ io::Checkpoint checkpoint_from(const Parts& parts, const char* who) {
 Parts dict_of(const io::Checkpoint& checkpoint) {
   nb::dict parts;
   for (const auto& [name, state] : checkpoint.parts) {
-    parts[name.c_str()] = python::dict_of(state);
+    parts[python_text(name)] = python::dict_of(state);
   }
   return parts;
 }
@@ -284,7 +283,7 @@ double number(nb::handle value, const char* who) {
 }
 
 io::MetricValue metric_from(nb::handle value) {
-  if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+  if (nb::isinstance<nb::str>(value)) return text_of(value);
   Scalar scalar;
   if (const Tensor* tensor = tensor_in(value.ptr())) {
     scalar = tensor->item();
@@ -362,8 +361,8 @@ void bind_logs(nb::module_& m) {
           "write",
           [](MetricLines& self, std::int64_t step, const nb::dict& metrics) {
             io::Metrics line;
-            for (const auto [name, value] : metrics) {
-              line.emplace_back(nb::cast<std::string>(name), metric_from(value));
+            for (const auto& [name, value] : entries_of(metrics)) {
+              line.emplace_back(text_of(name), metric_from(value));
             }
             self.with([&](auto& writer) { writer.write(step, line); });
           },

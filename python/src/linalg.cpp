@@ -4,8 +4,6 @@
 #include <string>
 #include <variant>
 
-#include <nanobind/stl/variant.h>
-
 #include "baregrad/error.h"
 #include "core/message.h"
 #include "functions.h"

@@ -11,7 +11,7 @@ namespace nb = nanobind;
 nb::list public_names(const nb::module_& m) {
   nb::list names;
   for (const auto [key, value] : nb::borrow<nb::dict>(PyModule_GetDict(m.ptr()))) {
-    const bool hidden = nb::borrow<nb::str>(key).c_str()[0] == '_';
+    const bool hidden = baregrad::python::utf8_of(key).starts_with('_');
     if (!hidden && !PyModule_Check(value.ptr())) names.append(key);
   }
   return names;

@@ -1,5 +1,4 @@
 // MultiheadAttention and TransformerEncoderLayer.
-#include <nanobind/stl/pair.h>
 
 #include "baregrad/nn/attention.h"
 #include "nn_bindings.h"

@@ -34,12 +34,10 @@ bool has_child(const nn::Module& module, std::string_view name) noexcept {
   return false;
 }
 
-std::string type_of(nb::handle object) { return nb::type_name(object.type()).c_str(); }
-
-[[noreturn]] void throw_wrong_value(nb::handle self, const char* name, nb::handle value,
+[[noreturn]] void throw_wrong_value(nb::handle self, const std::string& name, nb::handle value,
                                     const char* what, const char* wanted) {
   throw nb::type_error((std::string(Py_TYPE(self.ptr())->tp_name) + ": cannot assign '" +
-                        type_of(value) + "' as " + what + " '" + name + "' (" + wanted +
+                        type_shown(value) + "' as " + what + " '" + name + "' (" + wanted +
                         " or None is needed)")
                            .c_str());
 }
@@ -52,20 +50,21 @@ nb::object wrap_parameter(const Tensor& tensor) {
   return object;
 }
 
-void set_item(const nb::dict& dict, const char* name, nb::handle value) {
-  if (PyDict_SetItemString(dict.ptr(), name, value.ptr()) != 0) throw nb::python_error();
-}
-
-/// The name may stand for something else so far.
-void make_room(nb::handle self, nn::Module& module, const char* name) {
-  module.remove(name);
-  const nb::dict attributes = attributes_of(self);
-  if (PyDict_GetItemString(attributes.ptr(), name) != nullptr) {
-    PyDict_DelItemString(attributes.ptr(), name);
+void set_item(const nb::dict& dict, std::string_view name, nb::handle value) {
+  if (PyDict_SetItem(dict.ptr(), python_text(name).ptr(), value.ptr()) != 0) {
+    throw nb::python_error();
   }
 }
 
-void put_parameter(nb::handle self, const char* name, nb::handle value) {
+/// The name may stand for something else so far.
+void make_room(nb::handle self, nn::Module& module, const std::string& name) {
+  module.remove(name);
+  const nb::dict attributes = attributes_of(self);
+  const nb::str key = python_text(name);
+  if (attributes.contains(key)) nb::del(attributes[key]);
+}
+
+void put_parameter(nb::handle self, const std::string& name, nb::handle value) {
   nn::Module& module = module_in(self);
   const Found found = find_slot(module, name);
   if (found.slot != nullptr && found.parameter) return assign_slot(self, name, value);
@@ -81,13 +80,13 @@ bool has_setter(PyObject* self, PyObject* name) noexcept {
   return on_type != nullptr && Py_TYPE(on_type)->tp_descr_set != nullptr;
 }
 
-int remove_attribute(PyObject* self, PyObject* name, const char* text) {
+int remove_attribute(PyObject* self, PyObject* name, const std::string& text) {
   nn::Module* module = maybe_module(self);
   if (module != nullptr && !has_setter(self, name)) module->remove(text);
   return PyObject_GenericSetAttr(self, name, nullptr);
 }
 
-int assign_attribute(PyObject* self, PyObject* name, const char* text, PyObject* value) {
+int assign_attribute(PyObject* self, PyObject* name, const std::string& text, PyObject* value) {
   const bool parameter = is_parameter(value);
   const bool child = PyObject_TypeCheck(value, g_module_type) != 0;
   nn::Module* module = maybe_module(self);
@@ -95,7 +94,7 @@ int assign_attribute(PyObject* self, PyObject* name, const char* text, PyObject*
     if (parameter || child) {
       PyErr_Format(PyExc_AttributeError,
                    "%s: cannot assign '%s' before super().__init__() was called in __init__",
-                   Py_TYPE(self)->tp_name, text);
+                   Py_TYPE(self)->tp_name, text.c_str());
       return -1;
     }
     return PyObject_GenericSetAttr(self, name, value);
@@ -118,7 +117,7 @@ int assign_attribute(PyObject* self, PyObject* name, const char* text, PyObject*
     module->remove(text);
   }
   // An object's own forward is called from C++, too.
-  if (std::string_view(text) == "forward") call_through_python(*module);
+  if (text == "forward") call_through_python(*module);
   return PyObject_GenericSetAttr(self, name, value);
 }
 
@@ -182,19 +181,19 @@ nb::object slot_object(nb::handle self, const nn::Slot& slot, bool parameter) {
   if (tensor != nullptr && tensor->is_same(*slot.tensor)) return nb::borrow(known);
   nb::object made =
       parameter ? wrap_parameter(*slot.tensor) : nb::steal(wrap(Tensor(*slot.tensor)));
-  set_item(attributes, slot.name.c_str(), made);
+  set_item(attributes, slot.name, made);
   return made;
 }
 
-nb::object slot_object(nb::handle self, const char* name) {
+nb::object slot_object(nb::handle self, const std::string& name) {
   const Found found = find_slot(module_in(self), name);
-  if (found.slot == nullptr) throw nb::attribute_error(name);
+  if (found.slot == nullptr) throw nb::attribute_error(name.c_str());
   return slot_object(self, *found.slot, found.parameter);
 }
 
-void assign_slot(nb::handle self, const char* name, nb::handle value) {
+void assign_slot(nb::handle self, const std::string& name, nb::handle value) {
   const Found found = find_slot(module_in(self), name);
-  if (found.slot == nullptr) throw nb::attribute_error(name);
+  if (found.slot == nullptr) throw nb::attribute_error(name.c_str());
   const Tensor* tensor = tensor_in(value.ptr());
   if (!value.is_none()) {
     if (found.parameter && !is_parameter(value)) {
@@ -207,9 +206,8 @@ void assign_slot(nb::handle self, const char* name, nb::handle value) {
 }
 
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) noexcept {
-  const char* text = PyUnicode_AsUTF8(name);
-  if (text == nullptr) return -1;
   try {
+    const std::string text = text_of(name);
     return value == nullptr ? remove_attribute(self, name, text)
                             : assign_attribute(self, name, text, value);
   } catch (...) {
@@ -221,9 +219,9 @@ int set_attribute(PyObject* self, PyObject* name, PyObject* value) noexcept {
 void put_child(nb::handle self, const std::string& name, nb::handle child) {
   nn::Module& module = module_in(self);
   module_in(child);
-  if (find_slot(module, name).slot != nullptr) make_room(self, module, name.c_str());
+  if (find_slot(module, name).slot != nullptr) make_room(self, module, name);
   module.add_module(name, nb::cast<nn::ModulePtr>(child));
-  set_item(attributes_of(self), name.c_str(), child);
+  set_item(attributes_of(self), name, child);
 }
 
 nb::object module_object(const nn::ModulePtr& module) {
@@ -232,7 +230,7 @@ nb::object module_object(const nn::ModulePtr& module) {
   // The children of a layer made in C++ live as long as it, and so do their hooks.
   for (const auto& [name, child] : module->children()) {
     if (PyDict_GetItemString(attributes.ptr(), name.c_str()) == nullptr) {
-      set_item(attributes, name.c_str(), module_object(child));
+      set_item(attributes, name, module_object(child));
     }
   }
   return object;
@@ -267,7 +265,7 @@ void bind_nn_parameter(nb::module_& nn) {
   parameter.def("__init__", &init_parameter, nb::arg("data"), nb::arg("requires_grad") = true)
       .def("__repr__", [](const Parameter& self) {
         const nb::object plain = nb::steal(wrap(Tensor(static_cast<const Tensor&>(self))));
-        return std::string("Parameter containing:\n") + nb::repr(plain).c_str();
+        return std::string("Parameter containing:\n") + shown(nb::repr(plain));
       });
 }
 

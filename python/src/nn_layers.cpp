@@ -141,9 +141,7 @@ void init_sequential(nb::pointer_and_handle<nn::Sequential> self, const nb::args
     attributes[name.c_str()] = module;
   };
   if (modules.size() == 1 && nb::isinstance<nb::dict>(modules[0])) {
-    for (auto [name, module] : nb::borrow<nb::dict>(modules[0])) {
-      add(nb::cast<std::string>(name), module);
-    }
+    for (const auto& [name, module] : entries_of(modules[0])) add(text_of(name), module);
     return;
   }
   for (std::size_t i = 0; i < modules.size(); ++i) add(std::to_string(i), modules[i]);

@@ -3,8 +3,6 @@
 
 #include <unordered_map>
 
-#include <nanobind/stl/pair.h>
-
 #include "bindings.h"
 #include "nn_bindings.h"
 
@@ -69,7 +67,7 @@ nb::list named_slots(nb::handle self, const std::string& prefix, bool recurse, b
     const std::string owner = dot == std::string::npos ? "" : entry.name.substr(0, dot);
     const std::string leaf = dot == std::string::npos ? entry.name : entry.name.substr(dot + 1);
     out.append(nb::make_tuple(prefix.empty() ? entry.name : prefix + "." + entry.name,
-                              slot_object(owners.at(owner), leaf.c_str())));
+                              slot_object(owners.at(owner), leaf)));
   }
   return out;
 }
@@ -101,16 +99,16 @@ nb::list named_children(nb::handle self) {
 nb::dict state_dict(const nn::Module& module) {
   nb::dict state;
   for (const NamedTensor& entry : module.state_dict()) {
-    state[entry.name.c_str()] = nb::steal(wrap(Tensor(entry.tensor)));
+    state[python_text(entry.name)] = nb::steal(wrap(Tensor(entry.tensor)));
   }
   return state;
 }
 
 nb::object load_state_dict(nn::Module& module, nb::handle state, bool strict) {
   NamedTensors tensors;
-  for (nb::handle item : state.attr("items")()) {
-    const std::string name = nb::cast<std::string>(nb::handle(item[0]));
-    const Tensor* tensor = tensor_in(nb::object(item[1]).ptr());
+  for (const auto& [key, value] : entries_of(state)) {
+    const std::string name = text_of(key);
+    const Tensor* tensor = tensor_in(value.ptr());
     if (tensor == nullptr) {
       throw nb::type_error(("load_state_dict: \"" + name + "\" is no Tensor").c_str());
     }
@@ -195,7 +193,7 @@ void register_parameter(nb::handle self, const std::string& name, nb::object par
                              .c_str());
   }
   module.add_parameter(name, Tensor());
-  assign_slot(self, name.c_str(), parameter);
+  assign_slot(self, name, parameter);
 }
 
 void add_module(nb::handle self, const std::string& name, nb::handle module) {

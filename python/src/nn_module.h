@@ -36,9 +36,9 @@ nb::dict attributes_of(nb::handle self);
 void bind_nn_parameter(nb::module_& nn);
 /// The Python object of a parameter or buffer; the same one each time. None where it is undefined.
 nb::object slot_object(nb::handle self, const nn::Slot& slot, bool parameter);
-nb::object slot_object(nb::handle self, const char* name);
+nb::object slot_object(nb::handle self, const std::string& name);
 /// self.name = value for a name that is a parameter or buffer already.
-void assign_slot(nb::handle self, const char* name, nb::handle value);
+void assign_slot(nb::handle self, const std::string& name, nb::handle value);
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) noexcept;
 /// self.name = child, in the registry too.
 void put_child(nb::handle self, const std::string& name, nb::handle child);

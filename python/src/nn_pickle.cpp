@@ -96,27 +96,27 @@ bool has_slot(const std::vector<nn::Slot>& slots, const std::string& name) {
 void set_state(nb::handle self, const nb::dict& state) {
   nn::Module& module = module_in(self);
   nb::dict attributes = attributes_of(self);
-  const auto part = [&](const char* name) { return nb::borrow<nb::dict>(state[name]); };
+  const auto part = [&](const char* name) { return entries_of(state[name]); };
   module.set_training(nb::cast<bool>(state["training"]));
-  for (auto [name, value] : part("parameters")) {
-    const std::string text = nb::cast<std::string>(name);
+  for (const auto& [name, value] : part("parameters")) {
+    const std::string text = text_of(name);
     if (!has_slot(module.own_parameters(), text)) module.add_parameter(text, Tensor());
-    assign_slot(self, text.c_str(), value);
+    assign_slot(self, text, value);
   }
-  for (auto [name, value] : part("buffers")) {
-    const std::string text = nb::cast<std::string>(name);
+  for (const auto& [name, value] : part("buffers")) {
+    const std::string text = text_of(name);
     if (!has_slot(module.own_buffers(), text)) {
       module.add_buffer(text, Tensor(), nb::cast<bool>(value[1]));
     }
-    assign_slot(self, text.c_str(), nb::object(value[0]));
+    assign_slot(self, text, nb::object(value[0]));
   }
-  for (auto [name, child] : part("children")) {
-    put_child(self, nb::cast<std::string>(name), child);
+  for (const auto& [name, child] : part("children")) {
+    put_child(self, text_of(name), child);
   }
-  for (auto [name, below] : part("members")) {
+  for (const auto& [name, below] : part("members")) {
     set_state(attributes[name], nb::borrow<nb::dict>(below));
   }
-  attributes.update(part("attributes"));
+  for (const auto& [name, value] : part("attributes")) attributes[name] = value;
   // Hooks, or a forward of the object's own, are among the attributes.
   for (const char* name : {"_forward_hooks", "_forward_pre_hooks", "forward"}) {
     if (attributes.contains(name)) call_through_python(module);

@@ -1,5 +1,4 @@
 // RNN, LSTM and GRU with PyTorch's results: (output, h) and (output, (h, c)).
-#include <nanobind/stl/pair.h>
 
 #include "baregrad/nn/recurrent.h"
 #include "nn_bindings.h"

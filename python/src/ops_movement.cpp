@@ -3,8 +3,6 @@
 #include <utility>
 #include <variant>
 
-#include <nanobind/stl/variant.h>
-
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/message.h"

@@ -4,8 +4,6 @@
 
 #include <string_view>
 
-#include <nanobind/stl/string_view.h>
-
 #include "bindings.h"
 #include "call.h"
 #include "casters.h"

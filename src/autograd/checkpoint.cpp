@@ -35,7 +35,9 @@ std::vector<Edge> edges_out(const Tensors& outputs, std::uint64_t start) {
     });
     if (!known) found.push_back(edge);
   };
-  for (const Tensor& t : outputs) look(edge_of(t));
+  for (const Tensor& t : outputs) {
+    if (t.defined()) look(edge_of(t));
+  }
   while (!stack.empty()) {
     const Node* node = stack.back();
     stack.pop_back();
@@ -90,9 +92,18 @@ class CheckpointNode final : public Node {
       }
       outputs = fn_(inputs);
     }
+    std::erase_if(outputs, [](const Tensor& t) { return !t.defined(); });
     if (outputs.size() != gradients.size()) {
       throw GradError(message("checkpoint: the function gave ", outputs.size(),
                               " tensors when it ran again, and ", gradients.size(), " before"));
+    }
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      if (outputs[k].shape() == results()[k].shape() && outputs[k].dtype() == results()[k].dtype) {
+        continue;
+      }
+      throw GradError(message("checkpoint: the function gave ", describe(outputs[k]),
+                              " when it ran again, and ", baregrad::name(results()[k].dtype),
+                              to_string(results()[k].shape()), " before"));
     }
     Engine engine({.retain_graph = create_graph,
                    .create_graph = create_graph,
@@ -136,15 +147,18 @@ Tensors checkpoint(std::function<Tensors(const Tensors& inputs)> fn, const Tenso
   std::vector<const Tensor*> results;
   outputs.reserve(made.size());
   for (const Tensor& t : made) {
-    if (!t.defined()) throw ValueError("checkpoint: the function gave an undefined tensor");
-    outputs.push_back(History::plain(t));
-    results.push_back(&outputs.back());
+    outputs.push_back(t.defined() ? History::plain(t) : Tensor());
+    if (t.defined()) results.push_back(&outputs.back());
   }
   auto* node = Node::make<CheckpointNode>({edges.size(), results}, std::move(fn), inputs, random);
   const Ref<GraphNode> ref = Ref<GraphNode>::adopt(node);
   std::move(edges.begin(), edges.end(), node->edges().begin());
+  // Results of the node are numbered without the undefined ones.
+  std::uint16_t result = 0;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
-    if (edge_of(made[k])) History::set_node(outputs[k], ref, static_cast<std::uint16_t>(k));
+    if (!outputs[k].defined()) continue;
+    if (edge_of(made[k])) History::set_node(outputs[k], ref, result);
+    ++result;
   }
   return outputs;
 }

@@ -62,6 +62,9 @@ void Module::check_name(const std::string& name, const char* who) const {
     throw ValueError(message(who, ": \"", name, "\" in ", type_name(),
                              ": a name must not be empty and must not hold a dot"));
   }
+  if (name.find('\0') != std::string::npos) {
+    throw ValueError(message(who, ": a name in ", type_name(), " holds a NUL character"));
+  }
   const auto taken = [&](const auto& list, auto key) {
     return std::any_of(list.begin(), list.end(), [&](const auto& it) { return key(it) == name; });
   };

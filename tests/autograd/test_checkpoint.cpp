@@ -226,5 +226,24 @@ TEST(Checkpoint, NothingIsLeftBehind) {
   EXPECT_EQ(autograd::live_nodes(), nodes);
 }
 
+TEST(Checkpoint, UndefinedResultsPassThrough) {
+  const Tensor x = start({3}, 1);
+  const Tensors made = autograd::checkpoint(
+      [](const Tensors& in) {
+        return Tensors{Tensor(), in[0] * in[0], Tensor(), in[0] * 3.0};
+      },
+      {x});
+  ASSERT_EQ(made.size(), 4U);
+  EXPECT_FALSE(made[0].defined());
+  EXPECT_FALSE(made[2].defined());
+  sum(made[1] + made[3]).backward();
+  const Tensor expected = x.detach() * 2.0 + 3.0;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(x.grad().data<double>()[i], expected.data<double>()[i]);
+  }
+  const Tensors none = autograd::checkpoint([](const Tensors&) { return Tensors{Tensor()}; }, {x});
+  EXPECT_FALSE(none.at(0).defined());
+}
+
 }  // namespace
 }  // namespace baregrad

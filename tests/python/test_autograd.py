@@ -1,5 +1,6 @@
 """Gradients against closed forms and finite differences."""
 
+import collections
 import gc
 import threading
 import traceback
@@ -529,3 +530,114 @@ def test_backward_inside_a_hook():
     y.register_hook(hook)
     y.backward()
     assert x.grad.item() == 4 and w.grad.item() == 6
+
+
+class TestCheckpointOutputs:
+    """What is no tensor passes through."""
+
+    def test_a_tuple_with_none(self):
+        x = bg.tensor([1.0, 2.0], requires_grad=True)
+        y, nothing = bg.autograd.checkpoint(lambda x: (x * x, None), x)
+        assert nothing is None
+        y.sum().backward()
+        assert x.grad.tolist() == [2.0, 4.0]
+
+    def test_attention_without_weights(self):
+        attention = bg.nn.MultiheadAttention(4, 2, batch_first=True)
+        x = bg.rand(1, 3, 4, requires_grad=True)
+        plain = bg.autograd.grad(attention(x, x, x, need_weights=False)[0].sum(), x)[0]
+        y, weights = bg.autograd.checkpoint(
+            lambda x: attention(x, x, x, need_weights=False), x
+        )
+        assert weights is None
+        y.sum().backward()
+        assert x.grad.tolist() == plain.tolist()
+
+    def test_containers_of_anything(self):
+        kept = object()
+
+        def function(x):
+            return {"a": [x * 2, (kept, x * 3)], "b": "text"}, 7
+
+        x = bg.tensor(1.0, requires_grad=True)
+        found, seven = bg.autograd.checkpoint(function, x)
+        assert seven == 7 and found["b"] == "text" and found["a"][1][0] is kept
+        assert type(found["a"]) is list and type(found["a"][1]) is tuple
+        (found["a"][0] + found["a"][1][1]).backward()
+        assert x.grad.item() == 5.0
+
+    @pytest.mark.parametrize("value", [None, 3, "text", [], ()])
+    def test_no_tensor_at_all(self, value):
+        x = bg.tensor(1.0, requires_grad=True)
+        assert bg.autograd.checkpoint(lambda x: value, x) == value
+        with bg.no_grad():
+            assert bg.autograd.checkpoint(lambda x: value, x) == value
+
+    def test_named_tuples_stay(self):
+        Pair = collections.namedtuple("Pair", "a b")
+        x = bg.tensor(2.0, requires_grad=True)
+        pair = bg.autograd.checkpoint(lambda x: Pair(x * x, None), x)
+        assert isinstance(pair, Pair) and pair.b is None
+        pair.a.backward()
+        assert x.grad.item() == 4.0
+
+    def test_another_shape_the_second_time_raises(self):
+        shapes = iter([(2,), (3,)])
+        x = bg.tensor(2.0, requires_grad=True)
+        y = bg.autograd.checkpoint(lambda x: x.expand(next(shapes)) * 2, x)
+        with pytest.raises(RuntimeError, match="when it ran again"):
+            y.sum().backward()
+
+
+class TestSetupContext:
+    """PyTorch's other form: forward without ctx."""
+
+    class Scale(bg.autograd.Function):
+        @staticmethod
+        def forward(x, factor):
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.factor = inputs
+            ctx.save_for_backward(x, output)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            x, output = ctx.saved_tensors
+            assert bg.all(output == x * ctx.factor)
+            return gradient * ctx.factor, None
+
+    def test_gradient(self):
+        x = bg.tensor([1.0, 2.0], requires_grad=True)
+        y = self.Scale.apply(x, 3.0)
+        assert y.tolist() == [3.0, 6.0]
+        y.sum().backward()
+        assert x.grad.tolist() == [3.0, 3.0]
+
+    def test_several_outputs_as_a_list(self):
+        class Both(bg.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return [x + 1, x * 2]
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                assert isinstance(output, tuple) and len(output) == 2
+
+            @staticmethod
+            def backward(ctx, first, second):
+                return first + 2 * second
+
+        x = bg.tensor(1.0, requires_grad=True)
+        a, b = Both.apply(x)
+        (a + b).backward()
+        assert x.grad.item() == 3.0
+
+    def test_a_subclass_inherits_it(self):
+        class More(self.Scale):
+            pass
+
+        x = bg.tensor(1.0, requires_grad=True)
+        More.apply(x, 2.0).backward()
+        assert x.grad.item() == 2.0
