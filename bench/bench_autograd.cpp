@@ -194,6 +194,13 @@ void show_memory(Session& session) {
 }  // namespace
 
 void bench_autograd(Session& session) {
+  constexpr std::int64_t kLongest = 10'000'000;
+  for (const std::int64_t nodes : session.options().sizes) {
+    if (nodes > kLongest) {
+      throw ValueError("bench autograd: --sizes are lengths of a chain here, 1 to " +
+                       std::to_string(kLongest) + ", not " + std::to_string(nodes));
+    }
+  }
   const Libtorch libtorch = peers::libtorch(session);
   measure_scalar_graph(session, libtorch);
   for (const std::int64_t nodes :

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ from typing import TextIO, TypeVar
 T = TypeVar("T")
 
 _WIDTH = 24
+_NARROWEST = 4
 _SECONDS_BETWEEN_DRAWS = 0.1
 
 
@@ -28,12 +30,14 @@ class ProgressBar:
 
     def follow(self, items: Iterable[T]) -> Iterator[T]:
         """The same items, counted as they are done with."""
+        overwrites = not (_is_terminal(self._stream) and _is_dumb())
         try:
-            self._draw()
+            if overwrites:
+                self._draw()
             for item in items:
                 yield item
                 self._done += 1
-                if time.monotonic() - self._drawn >= _SECONDS_BETWEEN_DRAWS:
+                if overwrites and time.monotonic() - self._drawn >= _SECONDS_BETWEEN_DRAWS:
                     self._draw()
         finally:
             self._draw()
@@ -42,22 +46,53 @@ class ProgressBar:
 
     def _draw(self) -> None:
         self._drawn = time.monotonic()
-        line = self.line(self._drawn - self._began)
-        # Spaces over what a longer line left behind.
-        self._stream.write("\r" + line.ljust(self._length))
+        room = _room(self._stream)
+        line = self.line(self._drawn - self._began, room)
+        # Spaces over what a longer line left behind, but not into the next line of a terminal that
+        # became narrower.
+        start = "" if _is_terminal(self._stream) and _is_dumb() else "\r"
+        self._stream.write(start + line.ljust(self._length)[:room])
         self._stream.flush()
         self._length = len(line)
 
-    def line(self, seconds: float) -> str:
-        """What is shown `seconds` after the beginning."""
+    def line(self, seconds: float, room: int | None = None) -> str:
+        """What is shown `seconds` after the beginning, in at most `room` columns."""
         part = self._done / self._total if self._total else 1.0
         rate = (self._done - self._first) / seconds if seconds > 0 else 0.0
         left = _clock((self._total - self._done) / rate) if rate > 0 else "?"
-        bar = ("#" * int(part * _WIDTH)).ljust(_WIDTH)
-        return (
-            f"{self._label} {part:4.0%}|{bar}| {self._done}/{self._total} "
-            f"[{_clock(seconds)}<{left}, {rate:.1f} batch/s]"
-        )
+        before = f"{self._label} {part:4.0%}|"
+        after = f"| {self._done}/{self._total} [{_clock(seconds)}<{left}, {rate:.1f} batch/s]"
+        width = _WIDTH
+        if room is not None:
+            # The bar takes what the numbers leave.
+            width = min(_WIDTH, room - len(before) - len(after))
+            width = 0 if width < _NARROWEST else width
+        bar = ("#" * int(part * width)).ljust(width)
+        return (before + bar + after)[:room]
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):  # closed
+        return False
+
+
+def _is_dumb() -> bool:
+    """Whether the terminal cannot overwrite a line."""
+    return os.environ.get("TERM", "dumb") in ("", "dumb")
+
+
+def _room(stream: TextIO) -> int | None:
+    """Columns that a line may take; None where lines do not wrap."""
+    if not _is_terminal(stream):
+        return None
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
+    # The last column stays free: some terminals wrap when it is written.
+    return max(1, (columns or 80) - 1)
 
 
 def _clock(seconds: float) -> str:

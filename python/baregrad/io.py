@@ -132,7 +132,7 @@ def _extension(path: _Path, who: str) -> str:
     extension = os.path.splitext(name)[1].lower()
     if extension not in (".safetensors", ".npy", ".npz"):
         raise ValueError(
-            f"{who}: the name '{name}' says nothing of the format; its end is one of {_EXTENSIONS}"
+            f"{who}: the name {name!r} says nothing of the format; its end is one of {_EXTENSIONS}"
         )
     return extension
 

@@ -1,13 +1,13 @@
 // Errors of the engine as Python's built-in ones, with the same message.
 #include "errors.h"
 
-#include <cstring>
 #include <exception>
+#include <new>
 #include <typeinfo>
 
 #include "baregrad/error.h"
 #include "bindings.h"
-#include "text.h"
+#include "core/printable.h"
 
 namespace baregrad::python {
 namespace {
@@ -37,18 +37,21 @@ PyObject* python_type_of(const nb::builtin_exception& error) noexcept {
   }
 }
 
-/// PyErr_SetString, but for messages with the bytes of a path that is not UTF-8.
-void set_error(PyObject* type, const char* message) noexcept {
-  const nb::object text = nb::steal(PyUnicode_DecodeUTF8(
-      message, static_cast<Py_ssize_t>(std::strlen(message)), "surrogateescape"));
-  if (text.is_valid()) PyErr_SetObject(type, text.ptr());
+/// A message may quote bytes that are not UTF-8, which Python refuses, and control characters, which a
+/// terminal obeys. Both are escaped.
+void set_message(PyObject* type, const char* what) noexcept {
+  try {
+    PyErr_SetString(type, printable(what, LineEnds::Kept).c_str());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  }
 }
 
 void translate(const std::exception_ptr& error, void*) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
-    set_error(python_type_of(e), e.what());
+    set_message(python_type_of(e), e.what());
   } catch (const std::bad_cast&) {
     // nb::cast of what Python handed over; its own message names no type.
     PyErr_SetString(PyExc_TypeError, kWrongType);
@@ -63,15 +66,15 @@ void set_python_error() noexcept {
   } catch (nb::python_error& e) {
     e.restore();
   } catch (const Error& e) {
-    set_error(python_type_of(e), e.what());
+    set_message(python_type_of(e), e.what());
   } catch (const nb::builtin_exception& e) {
-    PyErr_SetString(python_type_of(e), e.what());
+    set_message(python_type_of(e), e.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::bad_cast&) {
     PyErr_SetString(PyExc_TypeError, kWrongType);
   } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
+    set_message(PyExc_RuntimeError, e.what());
   } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "an exception of unknown type");
   }

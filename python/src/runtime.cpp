@@ -11,6 +11,7 @@
 #include "call.h"
 #include "casters.h"
 #include "kernels/table.h"
+#include "parallel/thread_variable.h"
 #include "scope_manager.h"
 
 #ifndef BAREGRAD_VERSION
@@ -210,6 +211,11 @@ True)");
         "True");
   bind_memory(m);
   watch_for_exit();
+  const std::string problem = parallel::thread_variable_problem();
+  if (!problem.empty()) {
+    const std::string text = problem + "; " + std::to_string(get_num_threads()) + " are used";
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
+  }
   set_interrupt_check(&check_signals);
 }
 

@@ -224,8 +224,8 @@ int report(const Checked& checked, const std::string& path, Output& out) {
   }
   out.print("\nAgainst " + path + "\n" + checked.table);
   if (checked.failed == 0) return 0;
-  fmt::print(stderr, "baregrad: bench matmul: {} of {} rows fall below '{}'\n", checked.failed,
-             checked.run, path);
+  complain(fmt::format("bench matmul: {} of {} rows fall below '{}'", checked.failed, checked.run,
+                       path));
   return 1;
 }
 
@@ -236,7 +236,7 @@ int run_bench(BenchCommand command) {
   try {
     chosen = find_benches(command);
   } catch (const ValueError& error) {
-    fmt::print(stderr, "baregrad {}\n", error.what());
+    say(fmt::format("baregrad {}", error.what()));
     return 2;
   }
   const bool checking = !command.check_path.empty();
@@ -262,8 +262,11 @@ int run_bench(BenchCommand command) {
     if (out.closed() && !json.wanted() && !checking) break;
   }
   json.save();
-  return checking ? report(check_targets(targets.rows, session.results()), command.check_path, out)
-                  : 0;
+  const int status =
+      checking ? report(check_targets(targets.rows, session.results()), command.check_path, out)
+               : 0;
+  out.finish();
+  return status;
 }
 
 }  // namespace baregrad::cli

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/output.h"
+#include "core/printable.h"
 
 namespace baregrad::cli {
 
@@ -57,13 +58,17 @@ std::string probabilities_text(std::span<const float> probabilities,
                                const std::vector<std::string>& classes) {
   constexpr int kWidth = 40;
   std::size_t longest = 0;
-  for (const std::string& name : classes) longest = std::max(longest, name.size());
+  std::vector<std::string> names;
+  for (const std::string& name : classes) {
+    names.push_back(printable(name));
+    longest = std::max(longest, columns_of(names.back()));
+  }
   const auto best = std::max_element(probabilities.begin(), probabilities.end());
   std::string text;
   for (std::size_t k = 0; k < classes.size(); ++k) {
     const auto p = static_cast<double>(probabilities[k]);
     const bool is_best = static_cast<std::ptrdiff_t>(k) == best - probabilities.begin();
-    text += fmt::format("{:>{}} {} {:>8}{}\n", classes[k], longest, bar_text(p, kWidth),
+    text += fmt::format("{:>{}} {} {:>8}{}\n", names[k], longest, bar_text(p, kWidth),
                         percent_text(p), is_best ? "  <" : "");
   }
   return text;

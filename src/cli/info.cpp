@@ -158,7 +158,10 @@ int run_info(const std::string& json_path) {
   Output out;
   const Machine machine = bench::describe_machine();
   out.print(machine_text(machine));
-  if (out.closed() && !json.wanted()) return 0;
+  if (out.closed() && !json.wanted()) {
+    out.finish();
+    return 0;
+  }
   Progress progress;
   const int threads = get_num_threads();
   const MeasuredCeilings ceilings = bench::measure_ceilings(
@@ -167,6 +170,7 @@ int run_info(const std::string& json_path) {
   json.add(to_json(machine, ceilings));
   json.save();
   out.print(ceilings_text(ceilings, threads));
+  out.finish();
   return 0;
 }
 

@@ -8,7 +8,7 @@ JsonFile::JsonFile(const std::string& path) {
 }
 
 void JsonFile::add(const Json& object) {
-  if (wanted()) lines_ += object.dump() + "\n";
+  if (wanted()) lines_ += object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 void JsonFile::save() {

@@ -25,6 +25,7 @@ int list_experiments() {
   for (const lab::Experiment& experiment : lab::experiments()) {
     out.print(fmt::format("{:<10} {}\n", experiment.name, experiment.question));
   }
+  out.finish();
   return 0;
 }
 
@@ -44,6 +45,7 @@ std::vector<std::string> expand(const std::vector<std::string>& names) {
 }
 
 volatile pid_t command_process = 0;
+volatile std::sig_atomic_t clears_line = 0;
 
 /// Whatever is done is in the file already, so there is nothing to wait for. Only what may be
 /// called in a handler is called.
@@ -55,7 +57,7 @@ extern "C" void on_stop(int signal) {
     constexpr std::string_view kTerminal = "\r\033[K";
     constexpr std::string_view kGoOn =
         "lab: stopped; the same command goes on with the part that was interrupted\n";
-    if (::isatty(STDERR_FILENO) == 1) {
+    if (clears_line != 0) {
       (void)!::write(STDERR_FILENO, kTerminal.data(), kTerminal.size());
     }
     (void)!::write(STDERR_FILENO, kGoOn.data(), kGoOn.size());
@@ -68,6 +70,7 @@ class StopScope {
  public:
   StopScope() {
     command_process = ::getpid();
+    clears_line = has_capable_terminal() ? 1 : 0;
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_stop);
   }
   ~StopScope() {
@@ -91,7 +94,7 @@ int run_lab(lab::Run run) {
       run, [&](const std::string& text) { progress.show(text); },
       [&](const std::string& text) {
         progress.clear();
-        fmt::print(stderr, "{}\n", text);
+        cli::say(text);
       });
   return 0;
 }

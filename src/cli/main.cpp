@@ -1,12 +1,10 @@
 // The command line: `baregrad info`, `train`, `eval`, `predict`, `graph`, `bench`, `lab`. Exit
 // status 0, 1 for a failure, 2 for wrong arguments.
-#include <charconv>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
+#include <limits>
 #include <new>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,6 +15,8 @@
 #include "bench/benches.h"
 #include "bench/peers_blas.h"
 #include "cli/commands.h"
+#include "cli/environment.h"
+#include "cli/options.h"
 #include "cli/output.h"
 
 namespace baregrad::cli {
@@ -31,17 +31,6 @@ std::string list_benches() {
     text += fmt::format("  {:<26}  {} (--sizes: {})\n", bench.name, bench.doc, bench.sizes);
   }
   return text;
-}
-
-CLI::Validator positive() {
-  return {[](std::string& text) -> std::string {
-            std::int64_t value = 0;
-            const char* end = text.data() + text.size();
-            const auto [stop, error] = std::from_chars(text.data(), end, value);
-            if (error == std::errc() && stop == end && value >= 1) return {};
-            return fmt::format("'{}' is not a whole number from 1 to 2^63 - 1", text);
-          },
-          "", "positive"};
 }
 
 /// What `parse` throws a ValueError for is a wrong argument.
@@ -84,27 +73,23 @@ std::vector<CLI::Option*> add_special(CLI::App* bench, BenchCommand& command) {
                     ->allow_extra_args(false)
                     ->check(CLI::IsMember(std::vector<std::string>(names.begin(), names.end())))
                     ->option_text("P,...");
-  auto* check = bench
-                    ->add_option("--check", command.check_path,
-                                 "matmul: fail where ours is slower than FILE says")
-                    ->check([](const std::string& text) {
-                      return text.empty() ? "the file has no name" : std::string();
-                    })
+  auto* check = add_path(bench, "--check", command.check_path,
+                         "matmul: fail where ours is slower than FILE says")
                     ->option_text("FILE");
   return {dtype, shapes, peers, check};
 }
 
-/// An option whose value is a member of the config, by the member's name.
+constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kAnySeed = std::numeric_limits<std::uint64_t>::max();
+
+/// Which options set a member of the config, by the member's name.
 class ConfigOptions {
  public:
-  ConfigOptions(CLI::App* app, TrainCommand& command) : app_(app), command_(command) {}
+  explicit ConfigOptions(TrainCommand& command) : command_(command) {}
 
-  template <class T>
-  CLI::Option* add(const char* member, const char* option, T& value, const char* doc,
-                   const char* kind) {
-    CLI::Option* made = app_->add_option(option, value, doc)->option_text(kind);
-    added_.emplace_back(member, made);
-    return made;
+  CLI::Option* add(const char* member, CLI::Option* option, const char* kind) {
+    added_.emplace_back(member, option->option_text(kind));
+    return option;
   }
   /// After parsing: those that were said.
   void note_given() const {
@@ -114,66 +99,69 @@ class ConfigOptions {
   }
 
  private:
-  CLI::App* app_;
   TrainCommand& command_;
   std::vector<std::pair<const char*, CLI::Option*>> added_;
 };
 
 ConfigOptions add_train(CLI::App* train, TrainCommand& command) {
-  ConfigOptions options(train, command);
+  ConfigOptions options(command);
   train::Config& c = command.config;
-  options
-      .add("data", "data", c.data, "mnist, fashion or digits; the best that is found if not said",
-           "[mnist|fashion|digits]")
-      ->check(CLI::IsMember(train::Config::choices("data")));
-  options.add("model", "--model", c.model, "mlp (the usual) or cnn", "M")
-      ->check(CLI::IsMember(train::Config::choices("model")));
-  options
-      .add("hidden", "--hidden", c.hidden, "Hidden layers of an mlp, 512,256 if not said", "N,...")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(positive());
-  options.add("epochs", "--epochs", c.epochs, "Rounds through the data, 10 if not said", "N")
-      ->check(positive());
-  options.add("batch", "--batch", c.batch, "Images per step, 64 if not said", "N")
-      ->check(positive());
-  options.add("lr", "--lr", c.lr, "Learning rate, 0.001 if not said", "X");
-  options.add("weight_decay", "--weight-decay", c.weight_decay, "0.01 if not said", "X");
-  options.add("dropout", "--dropout", c.dropout, "Of hidden layers, 0.1 if not said", "P");
-  options
-      .add("optimizer", "--optimizer", c.optimizer,
-           "adamw (the usual), adam, sgd, rmsprop, adagrad or lion", "O")
-      ->check(CLI::IsMember(train::Config::choices("optimizer")));
-  options
-      .add("schedule", "--schedule", c.schedule,
-           "Of the learning rate: cosine (the usual), constant, onecycle or step", "S")
-      ->check(CLI::IsMember(train::Config::choices("schedule")));
-  options.add("seed", "--seed", c.seed, "Of weights, order and dropout, 0 if not said", "N");
-  options.add("items", "--items", c.items, "Learn from the first N images alone", "N")
-      ->check(positive());
-  options.add("test_items", "--test-items", c.test_items, "Test on the first N images alone", "N")
-      ->check(positive());
-  options
-      .add("workers", "--workers", c.workers,
-           "Threads that prepare batches; none of their own if not said", "N")
-      ->check(CLI::Range(0, 64));
-  options
-      .add("alloc", "--alloc", c.alloc, "Memory of a step: pool (the usual), arena or system", "A")
-      ->check(CLI::IsMember(train::Config::choices("alloc")));
-  options
-      .add("checkpoint_steps", "--checkpoint-steps", c.checkpoint_steps,
-           "Steps between checkpoints; one per epoch if not said", "N")
-      ->check(positive());
-  options.add("keep", "--keep", c.keep, "Checkpoints on disk, 3 if not said", "N")
-      ->check(CLI::Range(1, 1000000));
-  options.add("data_folder", "--data", c.data_folder, "Where to look for data first", "DIR");
-  train->add_option("--threads", command.threads, "Threads of the engine, 1 to 1024")
-      ->check(CLI::Range(1, 1024))
+  const auto add_choice = [&](const char* member, const char* option, std::string& value,
+                              const char* doc, const char* kind) {
+    options.add(member, train->add_option(option, value, doc), kind)
+        ->check(CLI::IsMember(train::Config::choices(member)));
+  };
+  // Ranges are those of Config::check, which programs meet.
+  const auto add_count = [&](const char* member, const char* option, std::int64_t& value,
+                             const char* doc) {
+    options.add(member, add_number<std::int64_t>(train, option, value, 1, 1'000'000'000, doc), "N");
+  };
+  const auto add_real = [&](const char* member, const char* option, double& value, double most,
+                            const char* doc, const char* kind) {
+    options.add(member, add_number<double>(train, option, value, 0, most, doc), kind);
+  };
+  add_choice("data", "data", c.data, "mnist, fashion or digits; the best that is found if not said",
+             "[mnist|fashion|digits]");
+  add_choice("model", "--model", c.model, "mlp (the usual) or cnn", "M");
+  options.add("hidden",
+              add_numbers(train, "--hidden", c.hidden, 1'000'000,
+                          "Hidden layers of an mlp, 512,256 if not said"),
+              "N,...");
+  add_count("epochs", "--epochs", c.epochs, "Rounds through the data, 10 if not said");
+  add_count("batch", "--batch", c.batch, "Images per step, 64 if not said");
+  add_real("lr", "--lr", c.lr, 1000, "Learning rate, 0.001 if not said", "X");
+  add_real("weight_decay", "--weight-decay", c.weight_decay, 1000, "0.01 if not said", "X");
+  add_real("dropout", "--dropout", c.dropout, 1, "Of hidden layers, 0.1 if not said", "P");
+  add_choice("optimizer", "--optimizer", c.optimizer,
+             "adamw (the usual), adam, sgd, rmsprop, adagrad or lion", "O");
+  add_choice("schedule", "--schedule", c.schedule,
+             "Of the learning rate: cosine (the usual), constant, onecycle or step", "S");
+  options.add("seed",
+              add_number<std::uint64_t>(train, "--seed", c.seed, 0, kAnySeed,
+                                        "Of weights, order and dropout, 0 if not said"),
+              "N");
+  add_count("items", "--items", c.items, "Learn from the first N images alone");
+  add_count("test_items", "--test-items", c.test_items, "Test on the first N images alone");
+  options.add("workers",
+              add_number<int>(train, "--workers", c.workers, 0, 64,
+                              "Threads that prepare batches; none of their own if not said"),
+              "N");
+  add_choice("alloc", "--alloc", c.alloc, "Memory of a step: pool (the usual), arena or system",
+             "A");
+  add_count("checkpoint_steps", "--checkpoint-steps", c.checkpoint_steps,
+            "Steps between checkpoints; one per epoch if not said");
+  options.add(
+      "keep",
+      add_number<int>(train, "--keep", c.keep, 1, 1'000'000, "Checkpoints on disk, 3 if not said"),
+      "N");
+  options.add("data_folder",
+              add_path(train, "--data", c.data_folder, "Where to look for data first"), "DIR");
+  add_number<int>(train, "--threads", command.threads, 1, 1024, "Threads of the engine, 1 to 1024")
       ->option_text("N");
-  train->add_option("--out", command.out, "The run's folder; a new one in runs/ if not said")
+  add_path(train, "--out", command.out, "The run's folder; a new one in runs/ if not said")
       ->option_text("RUN_DIR");
   train->add_flag("--resume", command.resume, "Go on with the run in --out")->option_text(" ");
-  train->add_option("--json", command.json_path, "Also write every epoch to FILE as a JSON object")
+  add_path(train, "--json", command.json_path, "Also write every epoch to FILE as a JSON object")
       ->option_text("FILE");
   return options;
 }
@@ -182,8 +170,9 @@ ConfigOptions add_train(CLI::App* train, TrainCommand& command) {
 template <class Command>
 CLI::App* add_on_run(CLI::App& app, const char* name, const char* doc, Command& command) {
   CLI::App* sub = app.add_subcommand(name, doc);
-  sub->add_option("run", command.run, "The folder of a run")->required()->option_text("RUN_DIR");
-  sub->add_option("--data", command.data_folder, "Where to look for data first")
+  add_path(sub, "run", command.run, "The folder of a run")->required()->option_text("RUN_DIR");
+  add_path(sub, "--data", command.data_folder,
+           "Where to look for data first; where the run found it if not said")
       ->option_text("DIR");
   return sub;
 }
@@ -192,14 +181,15 @@ void add_lab(CLI::App* app, lab::Run& run, bool& no_report) {
   app->add_option("names", run.names, "Which experiments: list, all, or names from the list")
       ->required()
       ->option_text("NAME...");
-  app->add_option("--out", run.options.out,
-                  "Folder of the results; what it holds is not done again")
+  add_path(app, "--out", run.options.out, "Folder of the results; what it holds is not done again")
       ->option_text("DIR");
   app->add_flag("--quick", run.options.quick, "A look, not a measurement")->option_text(" ");
-  app->add_option("--threads", run.options.threads, "The most threads to use; all CPUs if not said")
-      ->check(CLI::Range(1, 1024))
+  add_number<int>(app, "--threads", run.options.threads, 1, 1024,
+                  "The most threads to use; all CPUs if not said")
       ->option_text("N");
-  app->add_option("--seed", run.options.seed, "Of the inputs, 1 if not said")->option_text("N");
+  add_number<std::uint64_t>(app, "--seed", run.options.seed, 0, kAnySeed,
+                            "Of the inputs, 1 if not said")
+      ->option_text("N");
   app->add_flag("--no-report", no_report, "Records alone: no pictures, no pages")->option_text(" ");
 }
 
@@ -219,7 +209,7 @@ int run(int argc, char** argv) {
   BenchCommand command;
   bench::Options& options = command.options;
   const auto add_json = [&command](CLI::App* to, const char* what) {
-    to->add_option("--json", command.json_path, what)->type_name("FILE");
+    add_path(to, "--json", command.json_path, what)->option_text("FILE");
   };
 
   CLI::App* info = app.add_subcommand("info", "The machine, how it is used, and what it can do");
@@ -230,36 +220,32 @@ int run(int argc, char** argv) {
   const ConfigOptions train_options = add_train(train, train_command);
   EvalCommand eval_command;
   CLI::App* eval = add_on_run(app, "eval", "Test a trained network", eval_command);
-  eval->add_option("--json", eval_command.json_path, "Also write the result to FILE")
+  add_path(eval, "--json", eval_command.json_path, "Also write the result to FILE")
       ->option_text("FILE");
   PredictCommand predict_command;
   CLI::App* predict =
       add_on_run(app, "predict", "What a trained network sees in an image", predict_command);
-  predict->add_option("image", predict_command.image, "A PNG, PGM or PPM file, or test:N")
+  add_path(predict, "image", predict_command.image, "A PNG, PGM or PPM file, or test:N")
       ->required()
       ->option_text("IMAGE");
-  predict->add_option("--json", predict_command.json_path, "Also write the result to FILE")
+  add_path(predict, "--json", predict_command.json_path, "Also write the result to FILE")
       ->option_text("FILE");
   GraphCommand graph_command;
   CLI::App* graph = add_on_run(
       app, "graph", "The recorded graph of a step, with shapes and gradient norms", graph_command);
-  graph->add_option("--dot", graph_command.dot_path, "For Graphviz")->option_text("FILE");
-  graph->add_option("--svg", graph_command.svg_path, "Drawn by Graphviz")->option_text("FILE");
+  add_path(graph, "--dot", graph_command.dot_path, "For Graphviz")->option_text("FILE");
+  add_path(graph, "--svg", graph_command.svg_path, "Drawn by Graphviz")->option_text("FILE");
 
   CLI::App* bench = app.add_subcommand("bench", "Measure against peers in one run");
   bench->add_option("names", command.names, "Which benchmarks, see below")
       ->required()
       ->option_text("NAME...");
-  bench->add_option("--sizes", options.sizes, "Sizes to measure instead of the usual ones")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(positive())
+  add_numbers(bench, "--sizes", options.sizes, kAny, "Sizes to measure instead of the usual ones")
       ->option_text("N,...");
-  bench->add_option("--threads", options.threads, "Threads on either side, 1 to 1024")
-      ->check(CLI::Range(1, 1024))
+  add_number<int>(bench, "--threads", options.threads, 1, 1024, "Threads on either side, 1 to 1024")
       ->option_text("N");
-  auto* seconds = bench->add_option("--seconds", options.seconds, "Time per row, 1 when not given")
-                      ->check(CLI::Range(0.001, 3600.0))
+  auto* seconds = add_number<double>(bench, "--seconds", options.seconds, 0.001, 3600,
+                                     "Time per row, 1 when not given")
                       ->option_text("S");
   bench->add_flag("--quick", options.quick, "A look, not a measurement")
       ->excludes(seconds)
@@ -285,11 +271,13 @@ int run(int argc, char** argv) {
     const bool version = dynamic_cast<const CLI::CallForVersion*>(&help) != nullptr;
     // App::help() descends to the command that was named.
     out.print(version ? version_text() + "\n" : app.help());
+    out.finish();
     return 0;
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "baregrad: {}\nTry 'baregrad --help'.\n", error.what());
+    complain(fmt::format("{}\nTry 'baregrad --help'.", error.what()));
     return kWrongArguments;
   }
+  check_environment();
   constexpr double kQuickSeconds = 0.05;
   if (options.quick) options.seconds = kQuickSeconds;
   for (const CLI::Option* option : special) {
@@ -316,12 +304,13 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // Output notices a reader that went away by itself.
   std::signal(SIGPIPE, SIG_IGN);
+  if (!baregrad::cli::open_standard_streams()) return baregrad::cli::kFailure;
   try {
     return baregrad::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {
-    std::fputs("baregrad: out of memory\n", stderr);
+    baregrad::cli::complain("out of memory");
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "baregrad: %s\n", error.what());
+    baregrad::cli::complain(error.what());
   }
   return baregrad::cli::kFailure;
 }

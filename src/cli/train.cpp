@@ -6,12 +6,12 @@
 #include <charconv>
 #include <cmath>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,6 +24,7 @@
 #include "cli/graphviz.h"
 #include "cli/json_file.h"
 #include "cli/output.h"
+#include "core/printable.h"
 #include "io/atomic_file.h"
 #include "kernels/table.h"
 
@@ -72,14 +73,23 @@ class Reporter final : public train::Listener {
   Reporter(Output& out, JsonFile& json) : out_(out), json_(json) {}
 
   void step(const train::Progress& now) override {
-    constexpr int kWidth = 24;
+    constexpr std::size_t kWidestBar = 24;
+    constexpr std::size_t kNarrowestBar = 4;
     constexpr std::int64_t kLines = 200;  // per epoch, at most
+    const std::size_t room = line_.room();
+    if (room == 0) return;
     if (now.step % std::max<std::int64_t>(1, now.steps / kLines) != 0) return;
     const double part = static_cast<double>(now.step) / static_cast<double>(now.steps);
-    line_.show(fmt::format(
-        "epoch {}/{} {}{:>4.0f} %  loss {:.4f}  {}  {}/s  {} left", now.epoch, now.epochs,
-        bar_text(part, kWidth), 100 * part, now.loss, percent_text(now.accuracy),
-        grouped(static_cast<std::int64_t>(now.samples_per_s)), clock_text(now.seconds_left)));
+    const std::string before = fmt::format("epoch {}/{} ", now.epoch, now.epochs);
+    const std::string after = fmt::format("{:>4.0f} %  loss {:.4f}  {}  {}/s  {} left", 100 * part,
+                                          now.loss, percent_text(now.accuracy),
+                                          grouped(static_cast<std::int64_t>(now.samples_per_s)),
+                                          clock_text(now.seconds_left));
+    // The bar takes what the numbers leave.
+    const std::size_t taken = before.size() + after.size();
+    const std::size_t left = room > taken ? room - taken : 0;
+    const std::size_t bar = left < kNarrowestBar ? 0 : std::min(left, kWidestBar);
+    line_.show(before + bar_text(part, static_cast<int>(bar)) + after);
   }
   void epoch(const train::Epoch& epoch) override {
     line_.clear();
@@ -124,7 +134,7 @@ std::string header_text(train::Run& run, const std::string& folder) {
                   get_num_threads() == 1 ? "" : "s", kernels::isa_name(kernels::active_isa()));
   text += fmt::format("data   {}: {} images to learn from, {} to test on ({})\n", task.name,
                       grouped(task.train->size()), grouped(task.test->size()),
-                      task.source.empty() ? "drawn by the program" : task.source);
+                      task.source.empty() ? "drawn by the program" : printable(task.source));
   text += fmt::format("model  {} parameters\n", grouped(run.model().parameter_count()));
   const std::string model = run.model().to_string();
   std::size_t begin = 0;
@@ -133,7 +143,7 @@ std::string header_text(train::Run& run, const std::string& folder) {
     text += fmt::format("       {}\n", model.substr(begin, end - begin));
     begin = end + 1;
   }
-  text += fmt::format("run    {}\n\n", folder);
+  text += fmt::format("run    {}\n\n", printable(folder));
   return text + "epoch     loss  training      test      time    samples/s\n";
 }
 
@@ -146,7 +156,37 @@ std::string closing_text(const Reporter& reporter, const std::string& folder) {
                             std::llround(test.accuracy * static_cast<double>(test.items)))),
                         grouped(test.items), percent_text(test.accuracy));
   }
-  return text + fmt::format("\nTry  baregrad predict {} test:0\n", folder);
+  return text + fmt::format("\nTry  baregrad predict {} test:0\n", shell_word(folder));
+}
+
+/// The picture of the network, where Graphviz is installed. The run is finished and whole without
+/// it: a failure is said and changes nothing.
+void draw_graph(const std::string& folder) {
+  if (!has_graphviz()) return;
+  try {
+    io::write_whole(folder + "/graph.svg", svg_of_dot(read_text(folder + "/graph.dot")), "train");
+  } catch (const Error& error) {
+    complain(fmt::format("there is no graph.svg: {}", error.what()));
+  }
+}
+
+/// --data as a config keeps it: from the root, since the run may be used from another folder.
+/// Throws ValueError when it names no folder: other places would be looked at, without a word.
+std::string data_folder_of(const char* who, const std::string& given) {
+  if (given.empty()) return given;
+  std::error_code error;
+  if (!fs::is_directory(given, error)) {
+    throw ValueError(fmt::format("{}: --data: {} is no folder", who, quoted_text(given)));
+  }
+  const fs::path whole = fs::absolute(given, error);
+  return error ? given : whole.string();
+}
+
+/// What a run was trained on: where --data says, else where the run found it.
+train::Task task_of(const char* who, const train::Trained& trained, const std::string& given) {
+  train::Config config = trained.config;
+  if (!given.empty()) config.data_folder = data_folder_of(who, given);
+  return train::load_task(config);
 }
 
 Json evaluation_json(const train::Evaluation& test) {
@@ -165,15 +205,18 @@ int run_train(const TrainCommand& command) {
   }
   JsonFile json(command.json_path);
   Output out;
-  const std::string folder = command.out.empty() ? free_folder(command.config) : command.out;
-  train::Run run = command.resume ? train::Run::resume(folder, command.config, command.given)
-                                  : train::Run(command.config, folder);
+  train::Config config = command.config;
+  config.data_folder = data_folder_of("train", config.data_folder);
+  const std::string folder = command.out.empty() ? free_folder(config) : command.out;
+  train::Run run = command.resume ? train::Run::resume(folder, config, command.given)
+                                  : train::Run(config, folder);
   for (const std::string& message : run.damaged()) {
-    fmt::print(stderr, "baregrad: passed over a damaged checkpoint: {}\n", message);
+    complain("passed over a damaged checkpoint: " + message);
   }
   out.print(header_text(run, folder));
   if (run.finished()) {
     out.print(fmt::format("The run is finished after {} epochs.\n", run.config().epochs));
+    out.finish();
     return 0;
   }
   const InterruptScope interrupts;
@@ -182,8 +225,9 @@ int run_train(const TrainCommand& command) {
   if (outcome == train::Outcome::Stopped) {
     out.print(fmt::format(
         "Stopped at step {}, saved in {}.\nGo on with  baregrad train --resume --out {}\n",
-        run.total_step(), reporter.checkpoint, folder));
+        run.total_step(), printable(reporter.checkpoint), shell_word(folder)));
     json.save();
+    out.finish();
     constexpr int kInterrupted = 130;  // what a shell says of a program that Ctrl-C ended
     return kInterrupted;
   }
@@ -193,25 +237,25 @@ int run_train(const TrainCommand& command) {
     json.add(evaluation_json(reporter.last->test));
   }
   out.print(closing_text(reporter, folder));
-  if (has_graphviz())
-    io::write_whole(folder + "/graph.svg", svg_of_dot(read_text(folder + "/graph.dot")), "train");
+  draw_graph(folder);
   json.save();
+  out.finish();
   return 0;
 }
 
 int run_eval(const EvalCommand& command) {
   JsonFile json(command.json_path);
   train::Trained trained = train::load_trained(command.run);
-  trained.config.data_folder = command.data_folder;
-  const train::Task task = train::load_task(trained.config);
+  const train::Task task = task_of("eval", trained, command.data_folder);
   const train::Evaluation test =
       train::evaluate(*trained.model, task.test, static_cast<int>(task.classes.size()));
   Output out;
-  out.print(fmt::format("{}\n{} of {}: loss {:.4f}, {} right\n\n", trained.checkpoint,
+  out.print(fmt::format("{}\n{} of {}: loss {:.4f}, {} right\n\n", printable(trained.checkpoint),
                         grouped(test.items), task.name, test.loss, percent_text(test.accuracy)));
   out.print(confusion_text(test.confusion, task.classes));
   json.add(evaluation_json(test));
   json.save();
+  out.finish();
   return 0;
 }
 
@@ -230,12 +274,10 @@ Asked asked_picture(const PredictCommand& command, const train::Trained& trained
   std::int64_t index = -1;
   const char* end = command.image.data() + command.image.size();
   const auto read = std::from_chars(command.image.data() + kTest.size(), end, index);
-  train::Config config = trained.config;
-  config.data_folder = command.data_folder;
-  const train::Task task = train::load_task(config);
+  const train::Task task = task_of("predict", trained, command.data_folder);
   if (read.ec != std::errc() || read.ptr != end || index < 0 || index >= task.test->size()) {
-    throw ValueError(fmt::format("predict: '{}' is none of test:0 to test:{}", command.image,
-                                 task.test->size() - 1));
+    throw ValueError(fmt::format("predict: {} is none of test:0 to test:{}",
+                                 quoted_text(command.image), task.test->size() - 1));
   }
   Asked asked;
   asked.picture.pixels = task.test_images[index].reshape({1, 1, 28, 28});
@@ -256,8 +298,8 @@ int run_predict(const PredictCommand& command) {
   out.print("\n");
   out.print(probabilities_text(probabilities, trained.classes));
   if (asked.truth) {
-    out.print(
-        fmt::format("\nIt is {}.\n", trained.classes[static_cast<std::size_t>(*asked.truth)]));
+    out.print(fmt::format("\nIt is {}.\n",
+                          printable(trained.classes[static_cast<std::size_t>(*asked.truth)])));
   }
   Json object;
   for (std::size_t k = 0; k < probabilities.size(); ++k) {
@@ -265,6 +307,7 @@ int run_predict(const PredictCommand& command) {
   }
   json.add(object);
   json.save();
+  out.finish();
   return 0;
 }
 
@@ -273,8 +316,7 @@ int run_graph(const GraphCommand& command) {
     throw ValueError("graph: say --dot FILE, --svg FILE or both");
   }
   train::Trained trained = train::load_trained(command.run);
-  trained.config.data_folder = command.data_folder;
-  const train::Task task = train::load_task(trained.config);
+  const train::Task task = task_of("graph", trained, command.data_folder);
   data::DataLoader loader(task.test, {.batch_size = 16});
   trained.model->train();
   const std::string dot = train::graph_of_step(*trained.model, *loader.next());

@@ -12,7 +12,8 @@ bool is_utf8(std::string_view text) noexcept;
 /// Appends `text`, which is UTF-8, in quotes, escaped as JSON wants it.
 void append_json_string(std::string& out, std::string_view text);
 
-/// A name from a file for a message: in quotes, cut to a readable length, nothing unprintable.
+/// A name from a file for a message: in quotes, cut to a readable length, what a terminal would not
+/// only show escaped.
 std::string quoted_name(std::string_view name);
 
 }  // namespace baregrad::io

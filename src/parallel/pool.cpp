@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include <exception>
 #include <limits>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -28,6 +28,7 @@
 #include "parallel/observer.h"
 #include "parallel/parallel_for.h"
 #include "parallel/serial.h"
+#include "parallel/thread_variable.h"
 
 namespace baregrad {
 namespace parallel {
@@ -35,7 +36,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kMaxThreads = 1024;
 // A share is claimed in this many steps: enough to even out unequal cores, few enough that
 // claiming costs nothing beside the chunks.
 constexpr std::uint32_t kTicketsPerShare = 8;
@@ -278,17 +278,11 @@ int cores() noexcept {
   return count;
 }
 
-// BAREGRAD_NUM_THREADS counts when all of it is a decimal number from 1 to 1024. Anything else is
-// ignored: a stray variable must not stop a program from starting.
+// A BAREGRAD_NUM_THREADS that is no number from 1 to 1024 must not stop a program from starting.
+// The command and the Python package say so (thread_variable.h).
 int initial_num_threads() noexcept {
-  if (const char* variable = std::getenv("BAREGRAD_NUM_THREADS")) {
-    const std::string_view text(variable);
-    int value = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (code == std::errc() && end == text.data() + text.size() && 1 <= value &&
-        value <= kMaxThreads) {
-      return value;
-    }
+  if (const char* text = thread_variable()) {
+    if (const std::optional<int> count = parse_thread_count(text)) return *count;
   }
   return std::min(cores(), kMaxThreads);
 }

@@ -1,5 +1,6 @@
 // train/: one network from data to a folder of checkpoints. Stands on nn, optim, data and io; knows
 // nothing of terminals. Here: what can be asked for.
+#include <algorithm>
 #include <charconv>
 #include <span>
 #include <string_view>
@@ -9,11 +10,14 @@
 #include "baregrad/train.h"
 #include "core/message.h"
 #include "core/number_text.h"
+#include "core/printable.h"
 #include "train/parts.h"
 
 namespace baregrad::train {
 
 namespace {
+
+constexpr std::size_t kMostQuoted = 60;
 
 void check_member(const std::string& value, const char* member, const char* what) {
   std::string names;
@@ -22,7 +26,8 @@ void check_member(const std::string& value, const char* member, const char* what
     if (!names.empty()) names += ", ";
     names += name;
   }
-  throw ValueError(message("train: there is no ", what, " '", value, "'; there are ", names));
+  throw ValueError(message("train: there is no ", what, " ", quoted_text(value, kMostQuoted),
+                           "; there are ", names));
 }
 
 void check_range(double value, const char* what, double low, double high) {
@@ -48,15 +53,61 @@ std::string join(std::span<const std::int64_t> numbers) {
 
 std::vector<std::int64_t> split(std::string_view list) {
   std::vector<std::int64_t> numbers;
-  while (!list.empty()) {
+  if (list.empty()) return numbers;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const char* last = list.data() + end;
     std::int64_t one = 0;
-    const auto end = std::from_chars(list.data(), list.data() + list.size(), one);
-    if (end.ec != std::errc()) break;
+    const auto read = std::from_chars(list.data() + begin, last, one);
+    if (read.ec != std::errc() || read.ptr != last) {
+      throw IoError(message("train: the checkpoint's 'hidden' is ", quoted_text(list, kMostQuoted),
+                            ", no list of whole numbers"));
+    }
     numbers.push_back(one);
-    list.remove_prefix(static_cast<std::size_t>(end.ptr - list.data()));
-    if (!list.empty()) list.remove_prefix(1);
+    begin = end + 1;
   }
   return numbers;
+}
+
+// A path is any bytes; a config is text that JSON can hold. Bytes that are no UTF-8 become \xNN,
+// and a backslash two.
+std::string escaped_path(std::string_view path) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string text;
+  while (!path.empty()) {
+    const std::size_t length = utf8_length(path);
+    if (length == 0) {
+      const auto byte = static_cast<unsigned char>(path[0]);
+      text += "\\x";
+      text += kHex[byte >> 4];
+      text += kHex[byte & 15];
+    } else {
+      if (path[0] == '\\') text += '\\';
+      text += path.substr(0, length);
+    }
+    path.remove_prefix(std::max<std::size_t>(1, length));
+  }
+  return text;
+}
+
+std::string unescaped_path(std::string_view text) {
+  constexpr std::size_t kEscape = 4;
+  std::string path;
+  while (!text.empty()) {
+    unsigned byte = 0;
+    const bool is_escape = text.starts_with("\\x") && text.size() >= kEscape &&
+                           std::from_chars(text.data() + 2, text.data() + kEscape, byte, 16).ptr ==
+                               text.data() + kEscape;
+    if (is_escape) {
+      path += static_cast<char>(byte);
+      text.remove_prefix(kEscape);
+      continue;
+    }
+    if (text.starts_with("\\\\")) text.remove_prefix(1);
+    path += text.front();
+    text.remove_prefix(1);
+  }
+  return path;
 }
 
 }  // namespace
@@ -97,7 +148,7 @@ void Config::check() const {
 
 std::map<std::string, std::string> Config::values() const {
   return {{"data", data},
-          {"data_folder", data_folder},
+          {"data_folder", escaped_path(data_folder)},
           {"model", model},
           {"hidden", join(hidden)},
           {"epochs", std::to_string(epochs)},
@@ -119,7 +170,10 @@ std::map<std::string, std::string> Config::values() const {
 Config Config::from_values(const std::map<std::string, std::string>& values) {
   Config config;
   config.data = text(values, "data");
-  config.data_folder = text(values, "data_folder");
+  config.data_folder = unescaped_path(text(values, "data_folder"));
+  if (config.data_folder.find('\0') != std::string::npos) {
+    throw IoError("train: the checkpoint's 'data_folder' holds a NUL");
+  }
   config.model = text(values, "model");
   config.hidden = split(text(values, "hidden"));
   config.epochs = number<std::int64_t>(values, "epochs");

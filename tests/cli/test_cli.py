@@ -270,6 +270,9 @@ class BenchTest(CliTest):
         self.assertIn("memory", said)
         self.assertEqual(list(self.folder.iterdir()), [])
         self.fails(1, "bench", "reduce", "--sizes", str(2**62))
+        for name in BENCHES:
+            with self.subTest(name):
+                self.fails(1, "bench", name, "--sizes", str(2**63 - 1))
 
 
 class LibtorchPeerTest(CliTest):

@@ -120,7 +120,7 @@ class RunTest(TrainTest):
             (["train", "cifar"], 2, "cifar"),
             (["train", "--model", "rnn"], 2, "rnn"),
             (["train", "--epochs", "0"], 2, "0"),
-            (["train", "digits", "--dropout", "2"], 1, "dropout"),
+            (["train", "digits", "--dropout", "2"], 2, "dropout"),
             (["train", "digits", "--resume"], 1, "--out"),
             (["train", "digits", "--resume", "--out", str(self.folder / "no")], 1, "no checkpoint"),
             (["eval", str(self.folder / "no")], 1, "no checkpoint"),

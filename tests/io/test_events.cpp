@@ -182,9 +182,9 @@ TEST(Events, Errors) {
   EXPECT_NE(error_of<IoError>([&] { EventWriter(folder.file("file")); }), "");
   EventWriter writer(folder.file("logs"));
   EXPECT_EQ(error_of<ValueError>([&] { writer.add_scalar("\xff", 1, 1); }),
-            "EventWriter::add_scalar: the tag '?' is not UTF-8");
+            "EventWriter::add_scalar: the tag '\\xff' is not UTF-8");
   EXPECT_EQ(error_of<ValueError>([&] { writer.add_text("\xff", "", 1); }),
-            "EventWriter::add_text: the tag '?' is not UTF-8");
+            "EventWriter::add_text: the tag '\\xff' is not UTF-8");
 }
 
 }  // namespace

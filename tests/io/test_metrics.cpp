@@ -84,11 +84,11 @@ TEST(Metrics, Errors) {
   EXPECT_EQ(error_of<ValueError>([&] {
               writer.write(1, {{"\xff", 1.0}});
             }),
-            "MetricsWriter::write: '?' is not UTF-8");
+            "MetricsWriter::write: '\\xff' is not UTF-8");
   EXPECT_EQ(error_of<ValueError>([&] {
               writer.write(1, {{"a", std::string("\xff")}});
             }),
-            "MetricsWriter::write: '?' is not UTF-8");
+            "MetricsWriter::write: '\\xff' is not UTF-8");
   EXPECT_EQ(test::contents(folder.file("m")), "");
 }
 

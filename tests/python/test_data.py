@@ -335,6 +335,45 @@ def test_progress_shows_where_it_is_asked_for(monkeypatch):
     assert stream.getvalue().endswith("\n")
 
 
+@pytest.mark.parametrize("columns", [200, 80, 50, 20, 2])
+def test_progress_fits_its_terminal(columns):
+    line = ProgressBar("epoch 1", 2_000_000, 50).line(3661.0, columns - 1)
+    assert len(line) < columns
+    assert line.endswith("batch/s]") == (columns >= 80)
+
+
+def on_terminal(columns, term):
+    """What a loader with a bar writes to a terminal of that width."""
+    code = f"""
+        import fcntl, struct, sys, termios
+        fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, {columns}, 0, 0))
+        import baregrad as bg
+        for _ in bg.data.DataLoader(bg.data.TensorDataset(bg.arange(6)), progress=True):
+            pass
+    """
+    leader, follower = os.openpty()
+    env = {**os.environ, "TERM": term}
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], stderr=follower, env=env)
+    os.close(follower)
+    text = b""
+    while True:
+        try:
+            text += os.read(leader, 65536)
+        except OSError:
+            break
+    os.close(leader)
+    assert done.returncode == 0, text
+    return text.decode()
+
+
+def test_progress_on_terminals():
+    lines = on_terminal(40, "xterm").rstrip("\r\n").split("\r")
+    assert len(lines) > 1 and max(map(len, lines)) < 40
+    # One that cannot overwrite a line gets one line.
+    text = on_terminal(80, "dumb")
+    assert text.count("\n") == 1 and text.startswith("epoch 0 100%|")
+
+
 # ---- Files and sets
 
 

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -457,3 +458,21 @@ def test_fork_while_another_thread_computes():
 )
 def test_clean_exit(code):
     assert run_python(code) == (0, "", "")
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1025", "two", "2 ", "0x2", "9" * 30, "\x1b[2J"])
+def test_a_thread_count_that_is_none_is_said(value):
+    code = "import warnings; warnings.simplefilter('always'); import baregrad as bg; bg.ones(3)"
+    env = {**os.environ, "BAREGRAD_NUM_THREADS": value}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "RuntimeWarning: BAREGRAD_NUM_THREADS: " in done.stderr
+    assert "is not a whole number from 1 to 1024" in done.stderr and "\x1b" not in done.stderr
+
+
+def test_messages_hold_text_that_a_terminal_only_shows():
+    for path in ["\x1b]0;title\x07", "\u202egnp", "\udcff", "a\nb", "\x9b2J"]:
+        for read in [bg.data.read_image, bg.data.read_csv, bg.data.read_idx, bg.load]:
+            with pytest.raises(OSError) as caught:
+                read("/nowhere/" + path + ".npy")
+            assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", str(caught.value))

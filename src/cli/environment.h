@@ -1,0 +1,10 @@
+// The variables that the engine reads.
+#pragma once
+
+namespace baregrad::cli {
+
+/// Throws ValueError for a BAREGRAD_NUM_THREADS, BAREGRAD_ISA or BAREGRAD_ALLOC that names nothing.
+/// Before any work: each is otherwise noticed at its first use, or never.
+void check_environment();
+
+}  // namespace baregrad::cli
