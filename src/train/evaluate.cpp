@@ -1,9 +1,11 @@
 // How good a network is.
 #include "baregrad/autograd.h"
 #include "baregrad/data_loader.h"
+#include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "baregrad/ops_fused.h"
 #include "baregrad/train.h"
+#include "core/message.h"
 
 namespace baregrad::train {
 
@@ -28,6 +30,7 @@ class EvalScope {
 
 Evaluation evaluate(nn::Module& model, const data::DatasetPtr& dataset, int classes,
                     std::int64_t batch) {
+  if (classes < 1) throw ValueError(message("evaluate: takes 1 class or more, not ", classes));
   const EvalScope eval(model);
   const no_grad off;
   const auto count = static_cast<std::size_t>(classes);
@@ -41,6 +44,10 @@ Evaluation evaluate(nn::Module& model, const data::DatasetPtr& dataset, int clas
     const auto answers = argmax(logits, 1).to_vector<std::int64_t>();
     const auto truths = items.target.to(DType::Int64).to_vector<std::int64_t>();
     for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (truths[i] < 0 || truths[i] >= classes || answers[i] >= classes) {
+        throw ValueError(message("evaluate: there are ", classes, " classes; the target is ",
+                                 truths[i], ", the network's answer ", answers[i]));
+      }
       ++result.confusion.at(static_cast<std::size_t>(truths[i]))
             .at(static_cast<std::size_t>(answers[i]));
     }

@@ -1,13 +1,14 @@
 // The networks that can be asked for by name.
 #include "baregrad/nn.h"
 #include "baregrad/train.h"
+#include "train/consistency.h"
 
 namespace baregrad::train {
 
 namespace {
 
-constexpr std::int64_t kSide = 28;
-constexpr std::int64_t kClasses = 10;
+constexpr std::int64_t kSide = kPictureSize;
+constexpr std::int64_t kClasses = kNumClasses;
 
 std::shared_ptr<nn::Module> make_mlp(const Config& config) {
   std::vector<std::int64_t> sizes = {kSide * kSide};

@@ -18,6 +18,7 @@
 #include "core/number_text.h"
 #include "io/atomic_file.h"
 #include "io/text.h"
+#include "train/consistency.h"
 #include "train/parts.h"
 #include "train/step_memory.h"
 
@@ -87,7 +88,7 @@ struct Run::Impl {
     return all;
   }
 
-  void restore(const io::Checkpoint& from) {
+  void restore(const io::Checkpoint& from, std::int64_t file_step) {
     const auto part = [&](const char* name) -> const State& { return part_of(from, name); };
     model->load_state_dict(part("model").tensors);
     optimizer->load_state(part("optimizer"));
@@ -98,6 +99,14 @@ struct Run::Impl {
     loss_sum = number<double>(part("epoch"), "loss");
     right = number<std::int64_t>(part("epoch"), "right");
     items = number<std::int64_t>(part("epoch"), "items");
+    check_standing(from, config,
+                   {.file_step = file_step,
+                    .epoch = loader.epoch(),
+                    .position = loader.position(),
+                    .batches = loader.size(),
+                    .images = task.train->size(),
+                    .seen = items,
+                    .right = right});
   }
 
   void save(Listener& listener) {
@@ -243,6 +252,7 @@ Run Run::resume(const std::string& folder, const Config& changes,
                 const std::vector<std::string>& given) {
   const io::CheckpointFolder::Found found = newest_checkpoint(folder);
   const auto& stored = part_of(found.checkpoint, "config").values;
+  check_network_parts(found.checkpoint, Config::from_values(stored));
   std::map<std::string, std::string> values = Config::from_values(stored).values();
   const std::map<std::string, std::string> wanted = changes.values();
   constexpr std::array kFree = {"workers", "alloc", "checkpoint_steps", "keep", "data_folder"};
@@ -255,7 +265,7 @@ Run Run::resume(const std::string& folder, const Config& changes,
     value = wanted.at(name);
   }
   auto impl = std::make_unique<Impl>(Config::from_values(values), folder);
-  impl->restore(found.checkpoint);
+  impl->restore(found.checkpoint, found.step);
   impl->damaged = found.damaged;
   impl->saved_step = found.step;
   impl->open_logs();
@@ -296,6 +306,7 @@ Trained load_trained(const std::string& folder) {
   const io::CheckpointFolder::Found found = newest_checkpoint(folder);
   Trained trained;
   trained.config = Config::from_values(part_of(found.checkpoint, "config").values);
+  check_network_parts(found.checkpoint, trained.config);
   trained.scaling = load_scaling(part_of(found.checkpoint, "scaling"));
   trained.step = found.step;
   trained.checkpoint = found.path;
