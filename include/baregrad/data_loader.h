@@ -80,6 +80,7 @@ class BAREGRAD_API DataLoader {
     pointer operator->() const noexcept { return batch_; }
     Iterator& operator++() {
       batch_ = loader_->next();
+      if (batch_ == nullptr) loop_.reset();
       return *this;
     }
     void operator++(int) { ++*this; }
@@ -89,13 +90,16 @@ class BAREGRAD_API DataLoader {
 
    private:
     friend class DataLoader;
-    Iterator(DataLoader* loader, const Batch* batch) noexcept : loader_(loader), batch_(batch) {}
+    Iterator(DataLoader* loader, const Batch* batch, std::shared_ptr<const bool> loop) noexcept
+        : loader_(loader), batch_(batch), loop_(batch != nullptr ? std::move(loop) : nullptr) {}
     DataLoader* loader_ = nullptr;
     const Batch* batch_ = nullptr;
+    std::shared_ptr<const bool> loop_;  // tells begin() that this loop is not over
   };
 
   /// Starts the epoch from its first batch, also when a loop was left in the middle of it; right
-  /// after load_state it goes on where the state says.
+  /// after load_state it goes on where the state says. Throws ValueError while another loop is
+  /// running: nested loops need a loader each.
   Iterator begin();
   std::default_sentinel_t end() const noexcept { return {}; }
 

@@ -8,8 +8,10 @@
 from __future__ import annotations
 
 import atexit
+import operator
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -148,7 +150,8 @@ class Subset(Dataset):
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = list(indices)
-        self._source = _engine.subset_source(_source_of(dataset), self.indices)
+        self._held = _Held(dataset)
+        self._source = _engine.subset_source(self._held.source, self.indices)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -160,23 +163,29 @@ class Subset(Dataset):
 def random_split(
     dataset: Any,
     lengths: Sequence[int] | Sequence[float],
-    seed: int = 0,
+    seed: int | None = None,
     *,
     generator: Generator | None = None,
 ) -> list[Subset]:
     """Parts of the given sizes, or of the given fractions when these add up to 1.
 
-    Who goes where depends on the seed alone, or on where the generator stands.
+    Who goes where depends on the seed alone; without one it is drawn from the generator, or from
+    the default generator, so that ``manual_seed`` decides.
 
-    >>> train, test = bg.data.random_split(range(10), [0.8, 0.2])
+    >>> train, test = bg.data.random_split(range(10), [0.8, 0.2], seed=0)
     >>> len(train), len(test), sorted([*train, *test])
     (8, 2, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     """
-    if generator is not None:
-        seed = int(_core.randint(0, 2**62, (), generator=generator))
     counts = _counts(lengths, len(dataset))
-    parts = _engine.random_split(_source_of(dataset), counts, seed)
+    held = _Held(dataset)
+    chosen = _drawn_seed(generator) if seed is None or generator is not None else seed
+    parts = _engine.random_split(held.source, counts, chosen)
     return [Subset(dataset, indices) for indices in parts]
+
+
+def _drawn_seed(generator: Generator | None) -> int:
+    """A seed from a generator, the default one where there is none."""
+    return int(_core.randint(0, 2**62, (), generator=generator))
 
 
 def _counts(lengths: Sequence[int] | Sequence[float], total: int) -> list[int]:
@@ -190,18 +199,45 @@ def _counts(lengths: Sequence[int] | Sequence[float], total: int) -> list[int]:
     return counts
 
 
-def _source_of(dataset: Any) -> _engine.Source:
-    """What the engine reads batches from: its own kind where it can, else by an adapter."""
-    own = isinstance(dataset, TensorDataset | ImageDataset | Subset)
-    # A subclass with items of its own is a Python dataset like any other.
-    if own and type(dataset).__getitem__ in _OWN_GETITEM:
-        source: _engine.Source = dataset._source
-        return source
-    if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
-        raise TypeError(
-            f"DataLoader: a dataset has __len__ and __getitem__; {type(dataset).__name__} has not"
-        )
-    return _engine.python_source(dataset)
+class _Held:
+    """A dataset and what the engine reads its batches from.
+
+    Python's collector does not see what the engine holds: the engine gets a weak reference, and
+    whoever uses it keeps this object.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+        own = isinstance(dataset, TensorDataset | ImageDataset | Subset)
+        # A subclass with items of its own is a Python dataset like any other.
+        if own and type(dataset).__getitem__ in _OWN_GETITEM:
+            self.source: _engine.Source = dataset._source
+            return
+        if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+            raise TypeError(
+                "DataLoader: a dataset has __len__ and __getitem__; "
+                f"{type(dataset).__name__} has not"
+            )
+        self.source = _engine.python_source(_Items(self))
+
+
+class _Items:
+    """The items of a dataset that another object holds."""
+
+    def __init__(self, held: _Held) -> None:
+        self._held = weakref.ref(held)
+
+    def _dataset(self) -> Any:
+        held = self._held()
+        if held is None:
+            raise RuntimeError("DataLoader: the dataset of this source is gone")
+        return held.dataset
+
+    def __len__(self) -> int:
+        return len(self._dataset())
+
+    def __getitem__(self, index: int) -> Any:
+        return self._dataset()[index]
 
 
 _OWN_GETITEM = {kind.__getitem__ for kind in (TensorDataset, ImageDataset, Subset)}
@@ -210,16 +246,21 @@ _OWN_GETITEM = {kind.__getitem__ for kind in (TensorDataset, ImageDataset, Subse
 
 
 class DataLoader:
-    """A dataset in batches, in an order that the seed and the epoch decide.
+    """A dataset in batches.
+
+    Each ``iter(loader)``, hence each ``for`` loop, is one epoch with an order of its own. Loops
+    may run at the same time, nested or in several threads, and know nothing of each other.
+
+    Shuffling follows ``manual_seed``: each epoch draws from the generator, or from the default
+    generator. With a ``seed`` the order depends on the seed and the number of the epoch alone.
 
     Delivers the same batches, bit for bit, at any number of workers. These are threads of the
-    engine; a dataset or transform in Python holds the interpreter's lock while it runs.
+    engine; a dataset or transform in Python holds the interpreter's lock while it runs. What it
+    raises comes out of the loop at its batch; ``next`` goes on with the batch after it.
 
-    ``for x, y in loader`` is one epoch, the next loop the next epoch; a loader runs one loop at a
-    time. ``transform(batch,
-    generator)`` is applied to each batch by whoever makes it, and returns another; its generator
-    depends on the seed, the epoch and the batch alone. ``progress`` shows a bar on stderr when
-    that is a terminal, ``progress="always"`` also elsewhere.
+    ``transform(batch, generator)`` is applied to each batch by whoever makes it, and returns
+    another; its generator depends on the seed of the epoch and the batch alone. ``progress`` shows
+    a bar on stderr when that is a terminal, ``progress="always"`` also elsewhere.
 
     >>> dataset = bg.data.TensorDataset(bg.arange(5), bg.arange(5) * 10)
     >>> loader = bg.data.DataLoader(dataset, batch_size=2)
@@ -238,68 +279,103 @@ class DataLoader:
         batch_size: int = 1,
         shuffle: bool = False,
         *,
-        seed: int = 0,
+        seed: int | None = None,
+        generator: Generator | None = None,
         drop_last: bool = False,
         num_workers: int = 0,
         prefetch: int = 0,
         transform: Callable[[Any, Generator], Any] | None = None,
         progress: bool | str = False,
     ) -> None:
-        if progress not in (True, False, "always"):
+        if not (isinstance(progress, bool) or progress == "always"):
             raise ValueError(f"DataLoader: progress is {progress!r}, takes a bool or 'always'")
+        if seed is not None and generator is not None:
+            raise ValueError("DataLoader: takes a seed or a generator, not both")
+        if generator is not None and not isinstance(generator, Generator):
+            raise TypeError(
+                f"DataLoader: generator is a {type(generator).__name__}, takes a Generator or None"
+            )
         self.dataset = dataset
         self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.generator = generator
+        self.drop_last = drop_last
         self.num_workers = num_workers
+        self.prefetch = prefetch
         self.progress = progress
         self.transform = transform
+        self._held = _Held(dataset)
+        # The number of the next epoch, and where the latest one stands.
+        self._next_epoch = 0
+        self._place: _Place | None = None
+        # What load_state_dict left for the next loop.
+        self._resumed: tuple[_engine.Loader, _Place] | None = None
+        self._lock = threading.Lock()
+        self._make_engine(0 if seed is None else seed)  # refuses options that make no sense
+
+    def _make_engine(self, seed: int = 0) -> _engine.Loader:
         # By a weak reference: the collector does not see what the engine holds, and transforms are
         # often methods of what holds the loader.
         this: Callable[[], Any] = weakref.ref(self)
-        self._engine = _engine.Loader(
-            _source_of(dataset),
-            batch_size,
-            shuffle,
+        return _engine.Loader(
+            self._held.source,
+            self.batch_size,
+            self.shuffle,
             seed,
-            drop_last,
-            num_workers,
-            prefetch,
-            None if transform is None else lambda *args: this().transform(*args),
+            self.drop_last,
+            self.num_workers,
+            self.prefetch,
+            None if self.transform is None else lambda *args: this().transform(*args),
         )
-        # The next loop goes on in the middle of an epoch.
-        self._resumed = False
-        if num_workers > 0:
-            _with_workers.add(self)
 
     def __len__(self) -> int:
         """Batches per epoch."""
-        return len(self._engine)
+        return len(self._make_engine())
 
     def __iter__(self) -> Iterator[Any]:
-        """One epoch, from its first batch; right after load_state_dict it goes on from there."""
+        """An epoch of its own; right after load_state_dict it is the rest of the one saved."""
+        with self._lock:
+            engine, place = self._resumed or self._begin()
+            self._resumed, self._place = None, place
+        batches = _Batches(self, engine, place)
         if not self.progress or not (self.progress == "always" or sys.stderr.isatty()):
-            return self._batches()
-        done = self._engine.position if self._resumed else 0
-        return ProgressBar(f"epoch {self.epoch}", len(self), done).follow(self._batches())
+            return batches
+        bar = ProgressBar(f"epoch {place.epoch}", len(self), place.position)
+        return bar.follow(batches)
 
-    def _batches(self) -> Iterator[Any]:
-        self._resumed = False
-        batch = self._engine.first()
-        while batch is not None:
-            yield batch
-            batch = self._engine.next()
+    def _begin(self) -> tuple[_engine.Loader, _Place]:
+        epoch, seed = self._next_epoch, self.seed
+        if seed is not None:
+            engine = self._make_engine(seed)
+            engine.set_epoch(epoch)
+        else:
+            random = self.shuffle or self.transform is not None
+            seed = _drawn_seed(self.generator) if random else 0
+            engine = self._make_engine(seed)
+        self._next_epoch += 1
+        return engine, _Place(epoch, seed)
 
     @property
     def epoch(self) -> int:
-        """The epoch that the loader is in, from 0."""
-        return self._engine.epoch
+        """The number of the latest epoch, from 0; of the next one once it has ended."""
+        place = self._place
+        return self._next_epoch if place is None or place.ended else place.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Goes to the start of an epoch."""
-        self._engine.set_epoch(epoch)
-        self._resumed = False
+        """The next loop is this epoch. Decides the order of a loader with a seed."""
+        number = operator.index(epoch)
+        if not 0 <= number < 2**62:
+            raise ValueError(f"DataLoader.set_epoch: epoch {number}, takes 0 to 2**62 - 1")
+        with self._lock:
+            self._next_epoch = number
+            self._place = self._resumed = None
 
     def state_dict(self) -> dict[str, Tensor | str]:
-        """Where it stands: a loader that loads this delivers the very next batch first.
+        """Where the latest loop stands: a loader that loads this goes on with the next batch.
+
+        Between epochs the next order is not drawn yet, unless there is a seed: save the state of
+        the generator too.
 
         >>> loader = bg.data.DataLoader(bg.data.TensorDataset(bg.arange(4)), shuffle=True)
         >>> batches = iter(loader)
@@ -309,23 +385,88 @@ class DataLoader:
         >>> [int(x) for (x,) in batches] == [int(x) for (x,) in other]
         True
         """
-        state: dict[str, Tensor | str] = self._engine.state()
+        place = self._place
+        state: dict[str, Tensor | str] = self._make_engine().state()
+        if place is not None and not place.ended:
+            state["epoch"] = str(place.epoch)
+            state["position"] = str(place.position)
+            state["seed"] = str(place.seed)
+        else:
+            state["epoch"] = str(self._next_epoch)
+            state["seed"] = "" if self.seed is None else str(self.seed)
+        state["order"] = "generator" if self.seed is None else "seed"
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor | str]) -> None:
         """Goes on from there. ``ValueError`` when that was another dataset size or batching."""
-        self._engine.load_state(dict(state_dict))
-        self._resumed = True
+        state = dict(state_dict)
+        order = state.pop("order", "seed")
+        if order not in ("seed", "generator"):
+            raise ValueError(f"DataLoader.load_state_dict: the order is {order!r}")
+        drawn = order == "generator"
+        undrawn = drawn and state.get("seed") == ""
+        if undrawn:
+            state["seed"] = "0"
+        engine = self._make_engine()
+        engine.load_state(state)
+        epoch, seed = int(str(state["epoch"])), int(str(state["seed"]))
+        if drawn:
+            # The seed was drawn for one epoch, whatever its number.
+            engine.load_state({**state, "epoch": "0"})
+        with self._lock:
+            self.seed = None if drawn else seed
+            self._next_epoch = epoch if undrawn else epoch + 1
+            self._place = self._resumed = None
+            if not undrawn:
+                self._place = _Place(epoch, seed, engine.position)
+                self._resumed = (engine, self._place)
 
 
-_with_workers: weakref.WeakSet[DataLoader] = weakref.WeakSet()
+class _Place:
+    """Where one loop stands; the loader keeps it for its state, the loop may be gone."""
+
+    def __init__(self, epoch: int, seed: int, position: int = 0) -> None:
+        self.epoch = epoch
+        self.seed = seed
+        self.position = position
+        self.ended = False
+
+
+class _Batches:
+    """One epoch of a loader."""
+
+    def __init__(self, loader: DataLoader, engine: _engine.Loader, place: _Place) -> None:
+        # Keeps the dataset and the transform, which the engine knows by weak references.
+        self._loader = loader
+        self._engine = engine
+        self._place = place
+        if loader.num_workers > 0:
+            _with_workers.add(engine)
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            batch = self._engine.next()
+        except BaseException:
+            self._place.position = self._engine.position
+            raise
+        if batch is None:
+            self._place.ended = True
+            raise StopIteration
+        self._place.position = self._engine.position
+        return batch
+
+
+_with_workers: weakref.WeakSet[_engine.Loader] = weakref.WeakSet()
 
 
 @atexit.register
 def _rest() -> None:
     """Leaves no worker in the middle of Python code when the interpreter goes."""
-    for loader in list(_with_workers):
-        loader._engine.rest()
+    for engine in list(_with_workers):
+        engine.rest()
 
 
 # ---- Files

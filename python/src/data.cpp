@@ -162,36 +162,62 @@ class Loader : public Exclusive {
     loader_.reset();
   }
 
-  /// Of the loop that begins, and of the one that goes on; None at the end of the epoch.
-  nb::object first() {
-    return deliver([this] {
-      const DataLoader::Iterator batch = loader_->begin();
-      return batch == loader_->end() ? nullptr : &*batch;
-    });
-  }
+  /// None at the end of the epoch and ever after. A batch that cannot be made is passed over: the
+  /// next call goes on after it. An interrupt passes over nothing.
   nb::object next() {
-    return deliver([this] { return loader_->next(); });
-  }
-
-  template <class F>
-  auto with(F&& f) {
-    return exclusively(*this, [&] { return f(*loader_); });
-  }
-
- private:
-  template <class F>
-  nb::object deliver(F&& advance) {
     Batch batch;
     const bool more = exclusively(*this, [&] {
-      const Batch* const found = advance();
+      if (ended_) return false;
+      const Batch* found = nullptr;
+      try {
+        found = loader_->next();
+      } catch (...) {
+        if (!is_interrupt()) pass_over();
+        throw;
+      }
       if (found != nullptr) batch = *found;
+      ended_ = found == nullptr;
       return found != nullptr;
     });
     return more ? python_of(batch, bare_->load()) : nb::none();
   }
 
+  /// With whoever works on it alone.
+  template <class F>
+  auto with(F&& f) {
+    return exclusively(*this, [&] { return f(*loader_); });
+  }
+
+  /// Where to go on, or to begin.
+  void load_state(const State& state) {
+    exclusively(*this, [&] {
+      loader_->load_state(state);
+      ended_ = false;
+    });
+  }
+
+ private:
+  /// Of the exception in flight: Ctrl-C, or another one that is no Exception in Python.
+  static bool is_interrupt() {
+    try {
+      throw;
+    } catch (const nb::python_error& error) {
+      const nb::gil_scoped_acquire locked;
+      return PyErr_GivenExceptionMatches(error.type().ptr(), PyExc_Exception) == 0;
+    } catch (...) {
+      return false;
+    }
+  }
+
+  void pass_over() {
+    State state = loader_->state();
+    state.values["position"] = std::to_string(loader_->position() + 1);
+    loader_->load_state(state);
+  }
+
   std::unique_ptr<DataLoader> loader_;
   Bare bare_;
+  bool ended_ = false;
 };
 
 void bind_source(nb::module_& m) {
@@ -239,7 +265,7 @@ void bind_source(nb::module_& m) {
 }
 
 void bind_loader(nb::module_& m) {
-  nb::class_<Loader>(m, "Loader")
+  nb::class_<Loader>(m, "Loader", nb::is_weak_referenceable(), "One epoch of a dataset.")
       .def(
           "__init__",
           [](Loader* self, const Source& source, std::int64_t batch_size, bool shuffle,
@@ -251,11 +277,8 @@ void bind_loader(nb::module_& m) {
           nb::arg("source"), nb::arg("batch_size"), nb::arg("shuffle"), nb::arg("seed"),
           nb::arg("drop_last"), nb::arg("num_workers"), nb::arg("prefetch"),
           nb::arg("transform").none())
-      .def("first", &Loader::first, nb::sig("def first(self) -> typing.Any"))
       .def("next", &Loader::next, nb::sig("def next(self) -> typing.Any"))
       .def("__len__", [](Loader& self) { return self.with([](auto& l) { return l.size(); }); })
-      .def_prop_ro("epoch",
-                   [](Loader& self) { return self.with([](auto& l) { return l.epoch(); }); })
       .def_prop_ro("position",
                    [](Loader& self) { return self.with([](auto& l) { return l.position(); }); })
       .def(
@@ -270,8 +293,7 @@ void bind_loader(nb::module_& m) {
       .def(
           "load_state",
           [](Loader& self, const StateDict& dict) {
-            const State state = state_of(dict, "DataLoader.load_state_dict");
-            self.with([&](auto& l) { l.load_state(state); });
+            self.load_state(state_of(dict, "DataLoader.load_state_dict"));
           },
           nb::arg("state"));
 }

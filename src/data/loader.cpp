@@ -1,6 +1,7 @@
 // The loader: who makes which batch, and when it is delivered.
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <exception>
@@ -20,6 +21,7 @@
 #include "baregrad/ops.h"
 #include "core/message.h"
 #include "core/philox.h"
+#include "parallel/interrupt.h"
 #include "parallel/serial.h"
 
 namespace baregrad::data {
@@ -28,6 +30,8 @@ namespace {
 
 constexpr int kMostWorkers = 256;
 constexpr int kMostPrefetch = 65536;
+/// How often a caller that waits for a batch asks whether to give up.
+constexpr std::chrono::milliseconds kInterruptPeriod{50};
 
 /// What a part of an epoch is seeded with: a Philox block of its own under the loader's seed.
 std::uint64_t derived_seed(std::uint64_t seed, std::int64_t epoch, std::uint64_t part) {
@@ -134,6 +138,11 @@ class Crew {
     }
     wanted_.notify_all();
   }
+  /// No worker begins another batch; those at work are not waited for.
+  void cancel() {
+    const std::lock_guard lock(mutex_);
+    end_ = 0;
+  }
   /// Returns when no worker looks at the plan any more.
   void pause() {
     std::unique_lock lock(mutex_);
@@ -144,7 +153,12 @@ class Crew {
     Slot& slot = slots_[static_cast<std::size_t>(number) % slots_.size()];
     {
       std::unique_lock lock(mutex_);
-      ready_.wait(lock, [&] { return slot.number == number; });
+      while (!ready_.wait_for(lock, kInterruptPeriod, [&] { return slot.number == number; })) {
+        // The check may run any code: not under our lock.
+        lock.unlock();
+        parallel::poll_interrupt();
+        lock.lock();
+      }
       if (slot.error) std::rethrow_exception(slot.error);
       delivered_ = number + 1;
     }
@@ -207,9 +221,10 @@ struct DataLoader::Impl {
   Plan plan;
   std::int64_t epoch = 0;
   std::int64_t position = 0;
-  bool running = false;  // the plan is that of `epoch`
-  bool resumed = false;  // the position comes from a state
-  Slot own;              // without workers
+  bool running = false;            // the plan is that of `epoch`
+  bool resumed = false;            // the position comes from a state
+  std::weak_ptr<const bool> loop;  // alive while an unfinished Iterator is
+  Slot own;                        // without workers
   std::unique_ptr<Crew> crew;
 
   ~Impl() { forget_crew_of_parent(); }
@@ -233,6 +248,7 @@ struct DataLoader::Impl {
 
   void start() {
     forget_crew_of_parent();
+    if (crew != nullptr) crew->pause();  // workers may still read the plan of a cancelled epoch
     plan.dataset = dataset.get();
     plan.options = &options;
     plan.items = items;
@@ -262,7 +278,7 @@ struct DataLoader::Impl {
     try {
       return crew->take(position);
     } catch (...) {
-      crew->pause();
+      crew->cancel();
       running = false;
       throw;
     }
@@ -323,8 +339,15 @@ void DataLoader::set_epoch(std::int64_t epoch) {
 }
 
 DataLoader::Iterator DataLoader::begin() {
+  if (!impl_->loop.expired()) {
+    throw ValueError(
+        "DataLoader::begin: another loop over this loader is running; loops at the same time need "
+        "a loader each");
+  }
   if (!impl_->resumed && impl_->position != 0) impl_->move_to(impl_->epoch, 0);
-  return {this, impl_->next()};
+  auto loop = std::make_shared<const bool>(true);
+  impl_->loop = loop;
+  return {this, impl_->next(), std::move(loop)};
 }
 
 State DataLoader::state() const {

@@ -177,6 +177,22 @@ TEST(DataLoader, ALoopLeftEarlyStartsTheSameEpochAgain) {
   }
 }
 
+TEST(DataLoader, ASecondLoopWhileOneIsRunningIsRefused) {
+  for (const int workers : kWorkerCounts) {
+    DataLoader loader(numbers(12), options(4, true, workers));
+    int outer = 0;
+    for ([[maybe_unused]] const Batch& batch : loader) {
+      ++outer;
+      expect_error<ValueError>([&] { one_epoch(loader); }, "another loop over this loader");
+    }
+    EXPECT_EQ(outer, 3);
+    // Loops that are over, by their end or by a break, are in nobody's way.
+    EXPECT_EQ(one_epoch(loader).size(), 3U);
+    for ([[maybe_unused]] const Batch& batch : loader) break;
+    EXPECT_EQ(one_epoch(loader).size(), 3U);
+  }
+}
+
 TEST(DataLoader, SetEpochGoesToItsStart) {
   for (const int workers : kWorkerCounts) {
     DataLoader loader(numbers(40), options(4, true, workers));

@@ -3,11 +3,13 @@
 import gc
 import io
 import os
+import signal
 import struct
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -72,12 +74,114 @@ def test_shuffling_depends_on_seed_and_epoch_alone():
     assert order(again) == second and again.epoch == 2
 
 
-def test_a_loop_that_was_left_begins_again():
-    loader = DataLoader(numbers(20), 2, shuffle=True)
-    for x, _ in loader:
-        first = values(x).tolist()
-        break
-    assert order(loader)[:2] == first
+def test_each_loop_is_an_epoch_of_its_own():
+    loader = DataLoader(numbers(40), 2, shuffle=True, seed=3)
+    firsts = [values(next(iter(loader))[0]).tolist() for _ in range(6)]
+    assert len({tuple(first) for first in firsts}) == 6 and loader.epoch == 5
+    loader.set_epoch(4)
+    assert values(next(iter(loader))[0]).tolist() == firsts[4]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_loops_at_the_same_time_do_not_meet(workers):
+    loader = DataLoader(numbers(6), 2, num_workers=workers)
+    pairs = [(values(x).tolist(), values(y).tolist()) for x, _ in loader for y, _ in loader]
+    batches = [[0, 1], [2, 3], [4, 5]]
+    assert pairs == [(a, b) for a in batches for b in batches]
+    same = [(values(a[0]).tolist(), values(b[0]).tolist()) for a, b in zip(loader, loader)]
+    assert same == [(a, a) for a in batches]
+    shuffled = DataLoader(numbers(30), 3, shuffle=True, num_workers=workers)
+    first, second = zip(*zip(shuffled, shuffled))
+    first, second = ([int(v) for x, _ in side for v in values(x)] for side in (first, second))
+    assert sorted(first) == sorted(second) == list(range(30)) and first != second
+
+
+def test_manual_seed_decides_the_order():
+    def epochs(**options):
+        loader = DataLoader(numbers(50), 7, shuffle=True, **options)
+        return [order(loader), order(loader)]
+
+    orders = []
+    for seed in (1, 1, 2):
+        bg.manual_seed(seed)
+        orders.append(epochs())
+    assert orders[0] == orders[1] and orders[0][0] != orders[0][1]
+    assert not {tuple(o) for o in orders[0]} & {tuple(o) for o in orders[2]}
+    loader = DataLoader(numbers(50), 7, shuffle=True)
+    for _ in range(2):
+        bg.manual_seed(1)
+        assert order(loader) == orders[0][0]
+    # A generator of its own, or a seed, leaves the default one alone, and so does what is not drawn.
+    before = bg.default_generator.get_state().tolist()
+    drawn = [epochs(generator=bg.Generator(seed)) for seed in (5, 5, 6)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    epochs(seed=4)
+    order(DataLoader(numbers(5)))
+    assert bg.default_generator.get_state().tolist() == before
+    with pytest.raises(ValueError, match="a seed or a generator"):
+        epochs(seed=1, generator=bg.Generator(1))
+
+
+def test_manual_seed_decides_splits():
+    def split():
+        return bg.data.random_split(range(60), [30, 30])[0].indices
+
+    splits = []
+    for seed in (1, 1, 2):
+        bg.manual_seed(seed)
+        splits.append((split(), split()))
+    assert splits[0] == splits[1] != splits[2] and splits[0][0] != splits[0][1]
+
+
+def test_a_loop_that_has_ended_stays_ended():
+    batches = iter(DataLoader(numbers(4), 2))
+    assert len(list(batches)) == 2
+    assert [next(batches, None) for _ in range(3)] == [None] * 3 and iter(batches) is batches
+
+
+def test_loops_in_two_threads():
+    loader = DataLoader(numbers(200), 4, shuffle=True, num_workers=1)
+    seen, shared = [], iter(loader)
+
+    def run():
+        seen.append(sorted(order(loader)))
+
+    def share():
+        taken.append(order(shared))
+
+    taken = []
+    threads = [threading.Thread(target=f) for f in (run, share, run, share)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [list(range(200))] * 2
+    assert sorted(v for part in taken for v in part) == list(range(200))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loop_outlives_its_loader(workers):
+    dataset = Squares(20)
+    batches = iter(DataLoader(dataset, 5, num_workers=workers, transform=lambda b, g: b[1]))
+    del dataset
+    gc.collect()
+    assert [values(b).tolist()[0] for b in batches] == [0, 25, 100, 225]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_dataset_may_grow_and_shrink(workers):
+    items = list(range(6))
+    loader = DataLoader(items, 2, num_workers=workers)
+    assert len(loader) == 3 and order([b.reshape(1, -1) for b in loader]) == list(range(6))
+    items.extend([6, 7])
+    assert len(loader) == 4 and len(list(loader)) == 4
+    batches = iter(loader)
+    next(batches)
+    del items[1:]
+    if workers == 0:  # workers may have read ahead
+        with pytest.raises(IndexError):
+            list(batches)
+    assert len(loader) == 1 and len(list(loader)) == 1
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -115,9 +219,53 @@ def test_state_goes_on_with_the_next_batch():
         other = DataLoader(numbers(30), 4, True, seed=9, num_workers=workers)
         other.load_state_dict(state)
         assert order(other) == [int(v) for x, _ in batches for v in values(x)]
-        assert other.epoch == 2
+        assert other.epoch == 2 and order(other) == order(loader)
     with pytest.raises(ValueError, match="batch_size"):
         DataLoader(numbers(30), 5, True).load_state_dict(state)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_state_of_an_order_that_was_drawn(workers):
+    def make():
+        return DataLoader(numbers(30), 4, shuffle=True, num_workers=workers)
+
+    bg.manual_seed(7)
+    loader = make()
+    order(loader)
+    batches = iter(loader)
+    seen = [next(batches) for _ in range(3)]
+    state, random = loader.state_dict(), bg.default_generator.get_state()
+    rest = [int(v) for x, _ in batches for v in values(x)]
+    after, between = order(loader), loader.state_dict()
+    bg.manual_seed(99)
+    other = make()
+    other.load_state_dict(state)
+    bg.default_generator.set_state(random)
+    assert (other.epoch, len(seen)) == (1, 3)
+    assert order(other) == rest and order(other) == after and other.epoch == 3
+    # Between epochs the generator says what comes.
+    random = bg.default_generator.get_state()
+    following = order(loader)
+    bg.default_generator.set_state(random)
+    third = make()
+    third.load_state_dict(between)
+    assert (third.epoch, order(third)) == (3, following)
+
+
+def test_states_that_do_not_fit_leave_the_loader_as_it_was():
+    loader = DataLoader(numbers(30), 4, True, seed=1)
+    state = loader.state_dict()
+    for wrong in ({"items": "31"}, {"epoch": "x"}, {"position": "99"}, {"order": "chance"}, {"seed": ""}):
+        with pytest.raises(ValueError):
+            loader.load_state_dict({**state, **wrong})
+    for wrong in ({}, {"epoch": "1"}):
+        with pytest.raises(ValueError):
+            loader.load_state_dict(wrong)
+    assert order(loader) == order(DataLoader(numbers(30), 4, True, seed=1))
+    # States of a time when there was no order in them.
+    del state["order"]
+    loader.load_state_dict(state)
+    assert order(loader) == order(DataLoader(numbers(30), 4, True, seed=1))
 
 
 # ---- Datasets
@@ -202,6 +350,14 @@ def test_errors_of_items_arrive_as_they_were_raised(workers):
             seen += values(y).tolist()
     assert seen == [i * i for i in range(12)]
     assert "__getitem__" in {entry.name for entry in caught.traceback}
+    # The loop goes on after the batch that failed.
+    batches, seen = iter(loader), []
+    for _ in range(5):
+        try:
+            seen.append(values(next(batches)[1])[0])
+        except LookupError:
+            seen.append(None)
+    assert seen == [0, 16, 64, None, 256] and next(batches, None) is None
     loader.dataset.fail_at = None
     assert len(order(loader)) == 40
 
@@ -256,6 +412,42 @@ def test_a_loader_that_is_dropped_in_the_middle_ends_its_workers():
     del batches
     gc.collect()
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_dataset_that_holds_its_loader_is_collected(workers):
+    class Holds(Squares):
+        def __init__(self):
+            super().__init__(20)
+            self.loader = DataLoader(self, 4, num_workers=workers)
+            self.subset = bg.data.Subset(self, [0, 1])
+
+    dataset = Holds()
+    assert len(list(dataset.loader)) == 5 and len(list(DataLoader(dataset.subset))) == 2
+    gone = weakref.ref(dataset)
+    del dataset
+    gc.collect()
+    assert gone() is None
+
+
+def test_ctrl_c_ends_a_wait_for_workers():
+    class Slow(Squares):
+        def __getitem__(self, i):
+            if i > 0:
+                let_go.wait(30)
+            return super().__getitem__(i)
+
+    let_go = threading.Event()
+    batches = iter(DataLoader(Slow(10), num_workers=1))
+    next(batches)
+    threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        next(batches)
+    assert time.monotonic() - began < 20
+    let_go.set()
+    # An interrupt passes over nothing.
+    assert len(list(batches)) == 9
 
 
 @pytest.mark.parametrize("workers", [0, 2])

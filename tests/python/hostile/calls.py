@@ -1,0 +1,224 @@
+"""Makes hostile calls in this process. Started by watch.py, or by hand to make a call again."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import itertools
+import mmap
+import os
+import resource
+import struct
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import baregrad as bg
+from hostile import instances, objects
+from hostile.arguments import Draw
+from hostile.surface import Target, targets
+
+MEMORY = 192 << 20  # of tensors
+ADDRESSES = 3 << 30  # of the process
+# Texts of C++ libraries, which say nothing to whoever wrote Python.
+INTERNAL = ("std::", "vector::", "basic_string", "bad_any", "bad optional", "map::at", "::_M_")
+INTERNAL += ("nanobind::", "__shared_ptr", "unordered_map", "mutex", "Unable to convert")
+# May say so: Python's own errors, or of the objects that are passed.
+WITHOUT_TEXT = (MemoryError, StopIteration, NotImplementedError, AssertionError, KeyError)
+
+
+def settle() -> None:
+    """Undoes what a call may have changed for the whole process."""
+    bg.autograd._autograd._set_grad_enabled(True)
+    bg.memory.set_limit(MEMORY)
+    bg.set_num_threads(1)
+    if bg.profile.is_recording():
+        bg.profile.stop()
+    bg.set_printoptions(precision=4, threshold=1000, edgeitems=3, linewidth=80)
+
+
+def unusual(error: BaseException) -> str:
+    """Why an error is none that a caller should see; empty for a good one."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001: a KeyError shows its key, which may be one of ours
+        text = "?"
+    if isinstance(error, objects.Hostility):
+        return ""
+    if not isinstance(error, Exception):
+        return "it is no Exception"
+    if isinstance(error, SystemError):
+        return "it is a SystemError"
+    if isinstance(error, RecursionError):
+        return "it is a RecursionError"
+    if not text and not isinstance(error, WITHOUT_TEXT):
+        return "it has no message"
+    for word in INTERNAL:
+        if word in text:
+            return f"its message speaks of {word}"
+    return ""
+
+
+def poke(result: Any, draw: Draw) -> None:
+    """Uses a result as a program would."""
+    # A call that returned with an error pending fails here.
+    if draw.chance(0.5) or result is None:
+        return
+    kind = draw.random.randrange(4)
+    if kind == 0:
+        repr(result)
+    elif kind == 1 and isinstance(result, bg.Tensor):
+        result.sum()
+    elif kind == 2 and isinstance(result, bg.Tensor) and result.requires_grad:
+        result.sum().backward()
+    elif kind == 3 and hasattr(result, "__next__"):
+        list(itertools.islice(result, 3))
+
+
+class Caller:
+    """Calls one target."""
+
+    def __init__(self, target: Target, seed: int) -> None:
+        self.target = target
+        self.seed = seed
+        self.make: Callable[[], Any] = lambda: None
+        if target.owner is not None and target.kind != "class":
+            self.make = instances.maker(target.name[: target.name.rindex("." + target.attribute)], target.owner)
+
+    def prepare(self, number: int) -> tuple[Callable[[], Any], Draw, list[Any]]:
+        """The call of this number: what makes it, and with what."""
+        target = self.target
+        draw = Draw(f"{self.seed}/{target.name}/{number}")
+        args, keywords = draw.call(target.signatures)
+        shown: list[Any] = [*args, *keywords.items()]
+        if target.kind in ("function", "class"):
+            return lambda: target.value(*args, **keywords), draw, shown
+        self_ = self.make()
+        owner = target.owner
+        assert owner is not None
+        if target.name.startswith("baregrad.Tensor.") and draw.chance(0.8):
+            self_ = draw.choice([draw.good_tensor, draw.tensor])()
+        chance = draw.random.random()
+        if chance < 0.03:
+            self_ = owner.__new__(owner)  # type: ignore[call-overload]
+        elif chance < 0.05:
+            self_ = draw.nasty()
+        shown.insert(0, self_)
+        name = target.attribute
+        if target.kind == "get":
+            return lambda: getattr(self_, name), draw, shown
+        if target.kind == "delete":
+            return lambda: delattr(self_, name), draw, shown
+        if target.kind == "set":
+            value = draw.nasty()
+            shown = [self_, value]
+
+            def assign() -> None:
+                setattr(self_, name, value)
+
+            return assign, draw, shown
+        if chance < 0.05:
+            return lambda: getattr(owner, name)(self_, *args, **keywords), draw, shown
+        # The same object twice.
+        if args and chance < 0.15:
+            args[draw.random.randrange(len(args))] = self_
+        return lambda: getattr(self_, name)(*args, **keywords), draw, shown
+
+    def call(self, number: int) -> BaseException | None:
+        """Makes one call; the error that came out of it."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                run, draw, _ = self.prepare(number)
+            except Exception:  # noqa: BLE001: the subject is the call, not its arguments
+                return None
+            try:
+                poke(run(), draw)
+            except BaseException as error:  # noqa: BLE001: looked at by the caller
+                return error
+        return None
+
+
+def describe(value: Any) -> str:
+    """Short, and without calling methods of the value."""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return f"{kind.__name__}({', '.join(describe(v) for v in value[:6])})" if len(value) else f"{kind.__name__}()"
+    if kind in (int, float, str, bool, type(None), bytes, slice, range):
+        text = ascii(value) if not isinstance(value, int) or abs(value) < 2**80 else "a huge int"
+        return text[:60]
+    if kind is bg.Tensor or kind is bg.nn.Parameter:
+        with contextlib.suppress(Exception):
+            return f"{value.dtype}{list(value.shape)}"
+    return f"<{kind.__module__}.{kind.__qualname__}>"
+
+
+class Report:
+    """Lines to a file, and the place of the running call in shared memory for the watcher."""
+
+    def __init__(self, path: str | None, progress: str | None) -> None:
+        self.file = open(path, "a", encoding="utf-8", errors="backslashreplace") if path else sys.stdout
+        self.map = None
+        if progress:
+            with open(progress, "r+b") as file:
+                self.map = mmap.mmap(file.fileno(), 16)
+
+    def at(self, target: int, number: int) -> None:
+        if self.map is not None:
+            struct.pack_into("qq", self.map, 0, target, number)
+
+    def line(self, *fields: Any) -> None:
+        print(*fields, sep="\t", file=self.file, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--target", action="append", help="by name; all where none is given")
+    parser.add_argument("--from-target", type=int, default=0)
+    parser.add_argument("--to-target", type=int, default=1 << 30)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--calls", type=int, default=100)
+    parser.add_argument("--show", action="store_true", help="print calls and tracebacks")
+    parser.add_argument("--report")
+    parser.add_argument("--progress")
+    options = parser.parse_args()
+    faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    report = Report(options.report, options.progress)
+    if not options.show:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    every = targets()
+    chosen = [(i, t) for i, t in enumerate(every) if options.from_target <= i < options.to_target]
+    if options.target:
+        chosen = [(i, t) for i, t in chosen if t.name in options.target]
+    for i, target in chosen:
+        caller = Caller(target, options.seed)
+        last = options.first + options.calls
+        for number in range(options.first, last):
+            report.at(i, number)
+            settle()
+            if options.show:
+                _, _, shown = caller.prepare(number)
+                print(number, target.name, ", ".join(map(describe, shown)), flush=True)
+            error = caller.call(number)
+            if error is None:
+                continue
+            why = unusual(error)
+            if options.show:
+                print("  ", "".join(traceback.format_exception_only(error)).strip()[:2000])
+            if why:
+                text = ascii(str(error))[:300]
+                report.line("error", target.name, number, why, f"{type(error).__name__}: {text}")
+        report.line("done", target.name, options.calls)
+        options.first = 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
