@@ -2,6 +2,7 @@
 // of their own are in autograd_function.cpp.
 #include "baregrad/autograd.h"
 
+#include "autograd/owned.h"
 #include "bindings.h"
 #include "call.h"
 #include "callbacks.h"
@@ -78,6 +79,9 @@ void bind_gradients(nb::module_& m) {
         ">>> bg.autograd.backward([bg.sum(x * x), bg.sum(x)])\n"
         ">>> x.grad\n"
         "tensor([3., 5.])");
+  m.def("_keeps", [](const Tensors& tensors) {
+    for (const Tensor& t : tensors) autograd::add_visible_handle(t);
+  });
   m.def("live_nodes", &autograd::live_nodes,
         "Nodes of recorded graphs that are alive in this process, leaves not counted.\n\n"
         ">>> before = bg.autograd.live_nodes()\n"

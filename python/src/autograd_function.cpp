@@ -71,7 +71,9 @@ Tensors gradients_from(nb::handle result, const PythonCall& call) {
 
 Tensors call_backward(Context& context, const Tensors& gradients) {
   const nb::gil_scoped_acquire lock;
-  const auto& call = std::any_cast<const PythonCall&>(context.data.at(kCall));
+  const auto found = context.data.find(kCall);
+  if (found == context.data.end()) throw GradError("backward: the graph of this call is gone");
+  const auto& call = std::any_cast<const PythonCall&>(found->second);
   const nb::object result =
       call.function.get().attr("backward")(call.ctx.get(), *optional_tuple(gradients));
   return gradients_from(result, call);
@@ -143,6 +145,18 @@ nb::object apply(nb::object function, bool separate, const nb::args& args) {
 }
 
 }  // namespace
+
+std::vector<const PythonOwner*> owners_in(const Context& context) noexcept {
+  const auto found = context.data.find(kCall);
+  if (found == context.data.end()) return {};
+  const auto& call = *std::any_cast<PythonCall>(&found->second);
+  return {&call.function, &call.ctx};
+}
+
+void drop_owners(Context& context) noexcept {
+  const auto found = context.data.extract(kCall);
+  static_cast<void>(found);
+}
 
 void bind_autograd_function(nb::module_& m) {
   nb::class_<FunctionCtx>(m, "FunctionCtx", nb::dynamic_attr(),

@@ -19,16 +19,35 @@ inline constexpr std::int64_t kLongWork = 4096;
 /// would end the thread in the middle of C++, which ends the process with an abort.
 class LockReleased {
  public:
-  LockReleased() noexcept : state_(PyEval_SaveThread()) {}
-  ~LockReleased() { come_back(state_); }
+  LockReleased() noexcept {
+    ++inside_;
+    ++own_inside_;
+    state_ = PyEval_SaveThread();
+  }
+  ~LockReleased() {
+    come_back(state_);
+    --own_inside_;
+    --inside_;
+  }
   LockReleased(const LockReleased&) = delete;
   LockReleased& operator=(const LockReleased&) = delete;
+  /// In the child of a fork.
+  static void forget_others() noexcept;
+  /// Whether another thread is in such a scope: it may be reading any tensor.
+  static bool others_inside() noexcept { return inside_ != own_inside_; }
 
  private:
   static void come_back(PyThreadState* state) noexcept;
 
-  PyThreadState* state_;
+  // Both are changed and read with the lock held.
+  static inline std::int64_t inside_ = 0;
+  static inline thread_local std::int64_t own_inside_ = 0;
+  PyThreadState* state_ = nullptr;
 };
+
+/// Before all handles of a tensor get other elements: lets the calls that other threads have begun
+/// end. Throws ValueError, in the name of `who`, where they take longer than ten seconds.
+void wait_for_other_threads(const char* who);
 
 /// f(), without the lock where `work`, in elements, is long. f must not touch Python objects.
 template <class F>

@@ -30,10 +30,24 @@ nb::tuple optional_tuple(const std::vector<Tensor>& tensors) {
 
 std::function<std::vector<Tensor>(const std::vector<Tensor>&)> python_function(nb::object callable,
                                                                                const char* who) {
-  return [owner = PythonOwner(std::move(callable)), who](const std::vector<Tensor>& inputs) {
-    const nb::gil_scoped_acquire lock;
-    return tensors_from(owner.get()(*optional_tuple(inputs)), who);
-  };
+  return PythonFunction{PythonOwner(std::move(callable)), who};
+}
+
+std::vector<Tensor> PythonFunction::operator()(const std::vector<Tensor>& inputs) const {
+  const nb::gil_scoped_acquire lock;
+  return tensors_from(function.get()(*optional_tuple(inputs)), who);
+}
+
+Tensor PythonHook::operator()(const Tensor& gradient) const {
+  const nb::gil_scoped_acquire lock;
+  const nb::object result = function.get()(nb::cast(gradient));
+  if (result.is_none()) return {};
+  const Tensor* replaced = tensor_in(result.ptr());
+  if (replaced == nullptr) {
+    nb::raise_type_error("register_hook: the hook must return a tensor or None, not %s",
+                         Py_TYPE(result.ptr())->tp_name);
+  }
+  return *replaced;
 }
 
 }  // namespace baregrad::python

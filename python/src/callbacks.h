@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "baregrad/autograd.h"
 #include "casters.h"
 #include "python_owner.h"
 
@@ -22,6 +23,24 @@ Tensor tensor_or_undefined(nb::handle object, const char* who);
 std::vector<Tensor> tensors_from(nb::handle object, const char* who);
 /// None where a tensor is undefined.
 nb::tuple optional_tuple(const std::vector<Tensor>& tensors);
+
+/// A Python function as a hook of a tensor. Backward runs without the lock, perhaps on another
+/// thread.
+struct PythonHook {
+  PythonOwner function;
+  Tensor operator()(const Tensor& gradient) const;
+};
+
+/// See python_function.
+struct PythonFunction {
+  PythonOwner function;
+  const char* who;
+  std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
+};
+
+/// What the context of a Function in Python keeps (autograd_function.cpp): for the collector.
+std::vector<const PythonOwner*> owners_in(const autograd::Context& context) noexcept;
+void drop_owners(autograd::Context& context) noexcept;
 
 /// callable(*tensors), which gives a tensor or several. Takes the interpreter's lock, whichever
 /// thread calls; what it raises goes through the engine unchanged.

@@ -6,6 +6,7 @@
 #include "bindings.h"
 #include "errors.h"
 #include "nn_module.h"
+#include "tensor_slots.h"
 
 namespace baregrad::python {
 namespace {
@@ -260,7 +261,8 @@ std::vector<NamedObject> objects_below(nb::handle self) {
 }
 
 void bind_nn_parameter(nb::module_& nn) {
-  nb::class_<Parameter, Tensor> parameter(nn, "Parameter", nb::dynamic_attr(), kParameterDoc);
+  nb::class_<Parameter, Tensor> parameter(nn, "Parameter", nb::type_slots(parameter_slots()),
+                                          nb::dynamic_attr(), kParameterDoc);
   g_parameter_type = reinterpret_cast<PyTypeObject*>(parameter.ptr());
   parameter.def("__init__", &init_parameter, nb::arg("data"), nb::arg("requires_grad") = true)
       .def("__repr__", [](const Parameter& self) {

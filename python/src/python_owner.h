@@ -36,6 +36,8 @@ class PythonOwner {
 
   /// Borrowed; to be used with the lock only.
   nb::handle get() const noexcept { return object_.get(); }
+  /// No copy of it holds the object too.
+  bool is_sole() const noexcept { return object_.use_count() == 1; }
 
  private:
   std::shared_ptr<PyObject> object_;

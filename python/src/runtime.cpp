@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "baregrad/allocator.h"
+#include "baregrad/error.h"
 #include "baregrad/parallel.h"
 #include "bindings.h"
 #include "call.h"
 #include "casters.h"
+#include "core/message.h"
 #include "kernels/table.h"
 #include "parallel/thread_variable.h"
 #include "scope_manager.h"
@@ -190,7 +192,24 @@ void LockReleased::come_back(PyThreadState* state) noexcept {
   g_returning.fetch_sub(1);
 }
 
+void LockReleased::forget_others() noexcept { inside_ = own_inside_; }
+
+void wait_for_other_threads(const char* who) {
+  constexpr int kTurns = 100'000;
+  for (int turn = 0; LockReleased::others_inside(); ++turn) {
+    if (turn == kTurns) {
+      throw ValueError(message(who,
+                               ": other threads are at work on tensors and do not end within ten "
+                               "seconds; call it when they are done"));
+    }
+    const nb::gil_scoped_release release;
+    usleep(100);
+  }
+}
+
 void bind_runtime(nb::module_& m) {
+  // In the child of a fork the other threads are gone.
+  pthread_atfork(nullptr, nullptr, [] { LockReleased::forget_others(); });
   m.attr("__version__") = BAREGRAD_VERSION;
   m.def("get_num_threads", &get_num_threads,
         R"(Threads that ops use, the caller's included. Results never depend on it.

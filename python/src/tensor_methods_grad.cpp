@@ -2,9 +2,10 @@
 #include <optional>
 #include <string>
 
+#include "autograd/owned.h"
 #include "baregrad/autograd.h"
 #include "call.h"
-#include "python_owner.h"
+#include "callbacks.h"
 #include "tensor_methods.h"
 #include "tensor_slots.h"
 
@@ -16,26 +17,31 @@ std::optional<Tensor> some(Tensor tensor) {
   return tensor;
 }
 
-/// A Python function as a hook. Backward runs without the lock, perhaps on another thread.
-autograd::Hook hook_of(nb::object callable) {
-  return [owner = PythonOwner(std::move(callable))](const Tensor& gradient) -> Tensor {
-    const nb::gil_scoped_acquire lock;
-    const nb::object result = owner.get()(nb::cast(gradient));
-    if (result.is_none()) return {};
-    const Tensor* replaced = tensor_in(result.ptr());
-    if (replaced == nullptr) {
-      nb::raise_type_error("register_hook: the hook must return a tensor or None, not %s",
-                           Py_TYPE(result.ptr())->tp_name);
-    }
-    return *replaced;
-  };
-}
-
-/// What register_hook returns.
+/// What register_hook returns. Holds the Python object, so that the collector sees it.
 struct HookHandle {
-  Tensor tensor;
+  nb::object tensor;
   int id;
 };
+
+int traverse_handle(PyObject* self, visitproc visit, void* arg) noexcept {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<HookHandle>(self)->tensor.ptr());
+  return 0;
+}
+int clear_handle(PyObject* self) noexcept {
+  if (nb::inst_ready(self)) nb::inst_ptr<HookHandle>(self)->tensor.reset();
+  return 0;
+}
+PyType_Slot g_handle_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse_handle)},
+                                {Py_tp_clear, reinterpret_cast<void*>(&clear_handle)},
+                                {0, nullptr}};
+
+HookHandle register_hook(nb::object self, nb::callable hook) {
+  const Tensor& x = initialised(self.ptr());
+  const int id = x.register_hook(PythonHook{PythonOwner(std::move(hook))});
+  autograd::set_hook_owner(x, self.ptr());
+  return {std::move(self), id};
+}
 
 Self set_requires_grad(nb::object self, bool wanted) {
   initialised(self.ptr()).requires_grad_(wanted);
@@ -71,9 +77,13 @@ void bind_attributes(TensorClass& tensor) {
 }  // namespace
 
 void bind_grad_methods(nb::module_& m, TensorClass& tensor) {
-  nb::class_<HookHandle>(m, "_HookHandle", "Keeps a hook removable; dropping it does not remove.")
+  nb::class_<HookHandle>(m, "_HookHandle", nb::type_slots(g_handle_slots),
+                         "Keeps a hook removable; dropping it does not remove.")
       .def(
-          "remove", [](const HookHandle& handle) { handle.tensor.remove_hook(handle.id); },
+          "remove",
+          [](const HookHandle& handle) {
+            if (handle.tensor.is_valid()) initialised(handle.tensor.ptr()).remove_hook(handle.id);
+          },
           "Takes the hook off; again is harmless.");
   bind_attributes(tensor);
   tensor
@@ -104,17 +114,11 @@ tensor([2., 2.]))")
           "retain_grad", [](const Tensor& x) { x.retain_grad(); },
           "Keeps the gradient of a tensor that is no leaf.")
       .def(
-          "register_hook",
-          [](const Tensor& x, nb::callable hook) {
-            return HookHandle{x, x.register_hook(hook_of(std::move(hook)))};
-          },
-          nb::arg("hook"),
+          "register_hook", &register_hook, nb::arg("hook"),
           nb::sig(
               "def register_hook(self, hook: collections.abc.Callable[[Tensor], Tensor | None]) "
               "-> _HookHandle"),
           R"(Calls hook(gradient) before the gradient goes further; a tensor it returns replaces it.
-
-A hook that refers to its own tensor keeps it alive until it is removed.
 
 >>> x = bg.ones((2,)).requires_grad_()
 >>> handle = x.register_hook(lambda g: g * 10)

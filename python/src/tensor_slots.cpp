@@ -258,6 +258,8 @@ PyType_Slot* tensor_slots() noexcept {
                                 {Py_bf_getbuffer, slot(&tensor_getbuffer)},
                                 {Py_bf_releasebuffer, slot(&tensor_releasebuffer)},
                                 {Py_tp_hash, slot(&hash)},
+                                {Py_tp_traverse, slot(&traverse_tensor)},
+                                {Py_tp_clear, slot(&clear_tensor)},
                                 {Py_tp_iter, slot(&tensor_iterator)},
                                 {Py_mp_subscript, slot(&tensor_get_item)},
                                 {Py_mp_ass_subscript, slot(&tensor_set_item)},

@@ -8,6 +8,13 @@
 namespace baregrad::python {
 
 PyType_Slot* tensor_slots() noexcept;
+
+// ---- tensor_collect.cpp
+/// For Python's collector: the hooks, and contexts of Functions, that only this object keeps.
+int traverse_tensor(PyObject* self, visitproc visit, void* arg) noexcept;
+int clear_tensor(PyObject* self) noexcept;
+/// The same for nn.Parameter.
+PyType_Slot* parameter_slots() noexcept;
 /// The tensor inside; a TypeError where __init__ never ran.
 const Tensor& initialised(PyObject* object);
 /// A tensor or a number; false when it is neither, which leaves an operator to the other side.

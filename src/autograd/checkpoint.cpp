@@ -120,6 +120,7 @@ class CheckpointNode final : public Node {
     places_.clear();
     fn_ = nullptr;
   }
+  const Segment* segment() const noexcept override { return &fn_; }
   Tensors saved_tensors() const override {
     Tensors tensors;
     for (const Saved& input : inputs_) tensors.push_back(input.value);

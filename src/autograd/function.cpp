@@ -80,6 +80,7 @@ class FunctionNode final : public Node {
   void release() noexcept override {
     for (Context::State::Kept& one : context_->state_->kept) one = {};
   }
+  Context* context() noexcept override { return context_.get(); }
   Tensors saved_tensors() const override {
     Tensors tensors;
     for (const Context::State::Kept& kept : context_->state_->kept) {

@@ -48,8 +48,9 @@ struct Extras {
   };
   std::vector<NumberedHook> hooks;
   int next_id = 0;
-  std::vector<bool> retains;  ///< by output
-  Tensors retained;           ///< by output
+  const void* hook_owner = nullptr;  ///< see owned.h
+  std::vector<bool> retains;         ///< by output
+  Tensors retained;                  ///< by output
 };
 
 /// Receives the gradients of a node's inputs, in the order in which they are given.
@@ -93,6 +94,10 @@ class Node : public GraphNode {
   /// What release would drop, for those who look on.
   virtual Tensors saved_tensors() const { return {}; }
   bool is_leaf() const noexcept { return leaf_; }
+  /// Of a call of a Function; null for every other node.
+  virtual Context* context() noexcept { return nullptr; }
+  /// What a checkpoint computes again; null for every other node.
+  virtual const std::function<Tensors(const Tensors&)>* segment() const noexcept { return nullptr; }
 
   std::span<Edge> edges() noexcept { return {edges_, edge_count_}; }
   std::span<const Edge> edges() const noexcept { return {edges_, edge_count_}; }
@@ -186,6 +191,7 @@ class Leaf final : public Node {
   void set_grad(Tensor gradient);
 
   std::atomic<bool> wanted{true};
+  std::atomic<std::uint32_t> visible_handles{0};  ///< see owned.h
 
  private:
   ~Leaf() override;

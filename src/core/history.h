@@ -62,6 +62,8 @@ class History {
   static const void* identity(const Tensor& t) noexcept { return t.impl_.get(); }
   /// Another handle on the same elements, without history and without a base.
   static Tensor plain(const Tensor& t);
+  /// How many handles of the tensor there are; a view counts as one of its base.
+  static std::uint32_t handles(const Tensor& t) noexcept { return t.impl_.use_count(); }
   /// Nobody else can see these elements.
   static bool is_sole_owner(const Tensor& t) noexcept {
     return t.impl_.use_count() == 1 && t.impl_->storage_.use_count() == 1 &&

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from typing import Any, ClassVar, TypeAlias
 
 from baregrad._core import Tensor
+from baregrad._core import autograd as _autograd
 from baregrad.autograd import enable_grad
 
 Params: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
@@ -98,6 +99,7 @@ class Optimizer:
         #: What a group has that says nothing else.
         self.defaults = defaults
         self._engine: Any = None
+        self._held: list[Tensor] = []
         self._groups: list[ParamGroup] = []
         #: By group, from the first schedule on: the learning rate that schedules start from.
         self._initial_lrs: list[float] = []
@@ -134,6 +136,9 @@ class Optimizer:
         else:
             self._engine.add_group(tensors, **values)
         self._groups.append(ParamGroup(self, len(self._groups), names))
+        # Hooks belong to the objects: they live as long as the optimizer does.
+        self._held.extend(tensors)
+        _autograd._keeps(tensors)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient.
