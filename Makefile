@@ -176,7 +176,7 @@ test-long: build compile-release compile-asan compile-tsan-all test-docs command
 	  $(no_aslr) $(run_ctest) --preset tsan-all -LE long || exit; done
 	@BAREGRAD_TEST_LONG=1 $(step) "long test release" $(run_ctest) --preset release -L long
 	@BAREGRAD_TEST_LONG=1 BAREGRAD_BIN=$(CURDIR)/$(BUILD)/baregrad $(step) "long test of training" \
-	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/cli/test_train.py
+	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/cli/test_train.py tests/cli/test_runs.py
 	@$(step) "fuzz file formats" scripts/fuzz_files.sh --seconds 600
 	@BAREGRAD_TEST_LONG=1 $(step) "long test asan" $(no_aslr) $(run_ctest) --preset asan -L fuzz
 	@$(step) "clang-tidy, thorough" $(PYTHON) -B scripts/run_tidy.py --thorough -j $(JOBS) $(BUILD)/dev

@@ -5,9 +5,10 @@
 // nothing that a file names. A file that is not what it should be is an IoError that says what is
 // wrong.
 //
-// Loaded tensors lie in a private mapping of the file where its data is aligned for the dtype, and
-// are copies elsewhere. Writing to them never changes the file. As with any mapping, the file must
-// not be cut short in place while they live; replacing it, as the functions here do, is safe.
+// Names (of tensors, metadata, parts, metrics, tags) are UTF-8 without NUL characters. Writers
+// throw ValueError for others, and for paths with a NUL; readers throw IoError.
+//
+// Errors open with the name of the function that was called.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,20 @@ namespace baregrad::io {
 
 using Bytes = std::vector<std::uint8_t>;
 
+/// How tensors get out of a file.
+struct LoadOptions {
+  /// false: every tensor is a copy with memory of its own. What happens to the file afterwards does
+  /// not matter; one that becomes shorter while it is read is an IoError.
+  ///
+  /// true: tensors lie in a private mapping of the file where its data is aligned for their dtype
+  /// (always in files of ours), and are copies elsewhere. Only what is used is read, and writing to
+  /// them never changes the file. The file must stay as it is while they live: where another
+  /// program writes into it, pages that were not used yet show the new bytes, and using a page that
+  /// was cut off ends the process with SIGBUS. Replacing the file, as the functions here do, is
+  /// safe.
+  bool mmap = false;
+};
+
 // ---- safetensors: all dtypes
 
 using Metadata = std::map<std::string, std::string>;
@@ -39,10 +54,10 @@ struct SafeTensors {
 
 /// The header keeps the given order; the data is laid out by item size, so that every tensor is
 /// aligned. Any layout is written without a copy of the whole. Throws ValueError for an undefined
-/// tensor, a name twice, one that is not UTF-8, and "__metadata__".
+/// tensor, a name twice, a bad one, and "__metadata__".
 BAREGRAD_API void save_safetensors(const std::string& path, const NamedTensors& tensors,
                                    const Metadata& metadata = {});
-BAREGRAD_API SafeTensors load_safetensors(const std::string& path);
+BAREGRAD_API SafeTensors load_safetensors(const std::string& path, const LoadOptions& options = {});
 /// The same as bytes in memory; parsed tensors are copies, `label` stands for the file in messages.
 BAREGRAD_API Bytes safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata = {});
 BAREGRAD_API SafeTensors parse_safetensors(std::span<const std::uint8_t> bytes,
@@ -54,7 +69,7 @@ BAREGRAD_API SafeTensors parse_safetensors(std::span<const std::uint8_t> bytes,
 BAREGRAD_API void save_npy(const std::string& path, const Tensor& tensor);
 /// Versions 1.0 to 3.0. Fortran order gives a tensor with such strides; big-endian data is turned
 /// around. Objects, structures, strings and complex numbers are refused.
-BAREGRAD_API Tensor load_npy(const std::string& path);
+BAREGRAD_API Tensor load_npy(const std::string& path, const LoadOptions& options = {});
 BAREGRAD_API Bytes npy_bytes(const Tensor& tensor);
 BAREGRAD_API Tensor parse_npy(std::span<const std::uint8_t> bytes,
                               const std::string& label = "memory");
@@ -65,8 +80,8 @@ enum class NpzMode { Stored, Deflated };
 /// bfloat16.
 BAREGRAD_API void save_npz(const std::string& path, const NamedTensors& tensors,
                            NpzMode mode = NpzMode::Stored);
-/// In the order of the archive's directory. Checksums are checked; members that claim more than
-/// deflate can hold (1032 to 1), share bytes or are encrypted are refused.
+/// In the order of the archive's directory, always copies. Checksums are checked; members that
+/// claim more than deflate can hold (1032 to 1), share bytes or are encrypted are refused.
 BAREGRAD_API NamedTensors load_npz(const std::string& path);
 BAREGRAD_API Bytes npz_bytes(const NamedTensors& tensors, NpzMode mode = NpzMode::Stored);
 BAREGRAD_API NamedTensors parse_npz(std::span<const std::uint8_t> bytes,
@@ -83,18 +98,25 @@ struct Checkpoint {
 /// %25), values are metadata under such names, and a checksum covers all of it.
 BAREGRAD_API void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 /// Throws IoError also when the checksum does not fit.
-BAREGRAD_API Checkpoint load_checkpoint(const std::string& path);
+BAREGRAD_API Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options = {});
 
 /// The last few checkpoints of a run: step-000000123.safetensors. One run at a time writes into a
-/// folder.
+/// folder. Reading, which is all but save(), changes nothing on the disk, so that anybody may look
+/// at the folder of a run that is going on.
+///
+/// Newer is what was saved later. Usually that is what has the greater step. A checkpoint that is
+/// saved where one of a greater step stands (by a run that went back, or another run in an old
+/// folder) begins a new generation: a number in the file, one more than those before have, which
+/// counts before the step.
 class BAREGRAD_API CheckpointFolder {
  public:
-  /// Makes the folder with its parents and removes the temporary files of saves that were cut off.
   /// `keep` is at least 1.
   explicit CheckpointFolder(std::string folder, int keep = 3);
 
-  /// Returns the path. Only when the new file is safely there are older ones removed, so that it
-  /// and the keep - 1 others of the greatest steps stay.
+  /// Returns the path. The first save of an object makes the folder with its parents; one that
+  /// disappears later is an IoError. Only when the new file is safely there are others removed, so
+  /// that it and the keep - 1 newest others stay; and with them the temporary files of saves that
+  /// were cut off.
   std::string save(std::int64_t step, const Checkpoint& checkpoint);
 
   struct Found {
@@ -103,7 +125,7 @@ class BAREGRAD_API CheckpointFolder {
     Checkpoint checkpoint;
     std::vector<std::string> damaged;  ///< newer files that did not load: the message of each
   };
-  /// The checkpoint of the greatest step that loads; nothing where there is no file. Throws IoError
+  /// The newest checkpoint that loads; nothing where there is no file, or no folder. Throws IoError
   /// when there are files and none loads: starting again would be the wrong guess.
   std::optional<Found> latest() const;
   /// Steps on disk, ascending, loadable or not.
@@ -112,15 +134,18 @@ class BAREGRAD_API CheckpointFolder {
   const std::string& folder() const noexcept { return folder_; }
 
  private:
+  struct Known;
   std::string folder_;
   int keep_;
+  std::shared_ptr<Known> known_;
 };
 
 // ---- Logs of a run
 
 /// A file that TensorBoard reads. Each run start makes a new file in the folder (made with its
-/// parents); a record is on its way to the disk when the call returns, so that a crash of the
-/// process tears at most the one being written.
+/// parents), whose name comes after those of the files that are there; a record is on its way to
+/// the disk when the call returns, so that a crash of the process tears at most the one being
+/// written.
 class BAREGRAD_API EventWriter {
  public:
   /// `resume_step`: TensorBoard drops what earlier files say of this step and later ones.
@@ -151,12 +176,14 @@ using Metrics = std::vector<std::pair<std::string, MetricValue>>;
 class BAREGRAD_API MetricsWriter {
  public:
   /// A torn last line is cut off. `resume_step`: so are the lines from the first of this or a later
-  /// step on, which the resumed run is about to write again.
+  /// step on, which the resumed run is about to write again. Throws IoError for a file that holds
+  /// anything else than lines of a MetricsWriter, and leaves it as it is.
   explicit MetricsWriter(const std::string& path, std::optional<std::int64_t> resume_step = {});
   ~MetricsWriter();
   MetricsWriter(MetricsWriter&&) noexcept;
   MetricsWriter& operator=(MetricsWriter&&) noexcept;
 
+  /// Throws ValueError for a name that occurs twice, and for "step".
   void write(std::int64_t step, const Metrics& metrics);
   /// Waits until all lines are on the disk.
   void flush();

@@ -6,6 +6,10 @@
 //   events/           the same for TensorBoard
 //   checkpoints/      the last few; a run goes on from the newest, to the same bits
 //   graph.dot         the network, recorded from one batch
+//   lock              held by the process that trains, as long as it lives
+//
+// A folder holds a run as soon as it holds a checkpoint; the first is written before the first
+// step. Reading a run changes nothing on the disk.
 #pragma once
 
 #include <cstdint>
@@ -116,17 +120,23 @@ enum class Outcome { Finished, Stopped };
 /// threads or workers, on the allocator, or on where it was interrupted.
 class BAREGRAD_API Run {
  public:
-  /// A new run. Throws ValueError when the folder holds one already.
+  /// A new run, and its checkpoint of step 0. Throws ValueError when the folder holds one already,
+  /// IoError that names the process when another object or process has the folder's lock.
   Run(const Config& config, const std::string& folder);
-  /// Goes on from the newest checkpoint in the folder; throws IoError where there is none. `given`
-  /// names members of `changes`: those that do not change the result are taken over, others must
-  /// be what the run was begun with (ValueError).
+  /// A new run in a folder of its own: PARENT/DATA-MODEL, or PARENT/DATA-MODEL-2, and so on, the
+  /// first that does not exist. Processes that start at the same time get different ones.
+  static Run start(const Config& config, const std::string& parent = "runs");
+  /// Goes on from the newest checkpoint in the folder; throws IoError where there is none, and when
+  /// another object or process has the folder's lock. `given` names members of `changes`: those
+  /// that do not change the result are taken over, others must be what the run was begun with
+  /// (ValueError).
   static Run resume(const std::string& folder, const Config& changes = {},
                     const std::vector<std::string>& given = {});
   Run(Run&&) noexcept;
   ~Run();
 
   const Config& config() const noexcept;
+  const std::string& folder() const noexcept;
   const Task& task() const noexcept;
   nn::Module& model() noexcept;
   std::int64_t total_step() const noexcept;

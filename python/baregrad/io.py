@@ -87,11 +87,14 @@ def save_safetensors(
     ...     os.listdir(folder)
     ['x.safetensors']
     """
-    _io._save_safetensors(path, _tensors(tensors, "save_safetensors"), dict(metadata or {}))
+    who = "save_safetensors"
+    _io._save_safetensors(path, _tensors(tensors, who), dict(metadata or {}), who)
 
 
-def load_safetensors(path: _Path) -> TensorDict:
+def load_safetensors(path: _Path, *, mmap: bool = False) -> TensorDict:
     """The tensors of a safetensors file, in its order, and its metadata.
+
+    For `mmap` see `load`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +102,7 @@ def load_safetensors(path: _Path) -> TensorDict:
     ...     bg.io.load_safetensors(folder + "/x.safetensors")
     {'x': tensor([1., 1.])}
     """
-    return TensorDict(*_io._load_safetensors(path))
+    return TensorDict(*_io._load_safetensors(path, mmap, "load_safetensors"))
 
 
 def safetensors_bytes(
@@ -129,6 +132,8 @@ _EXTENSIONS = ".safetensors, .npy and .npz"
 
 def _extension(path: _Path, who: str) -> str:
     name = os.fsdecode(path)
+    if "\0" in name:
+        raise ValueError(f"{who}: the path {name!r} holds a NUL character")
     extension = os.path.splitext(name)[1].lower()
     if extension not in (".safetensors", ".npy", ".npz"):
         raise ValueError(
@@ -151,22 +156,29 @@ def save(obj: Any, path: _Path, *, metadata: Mapping[str, str] | None = None) ->
     """
     extension = _extension(path, "save")
     if extension == ".safetensors":
-        save_safetensors(path, obj, metadata)
+        _io._save_safetensors(path, _tensors(obj, "save"), dict(metadata or {}), "save")
         return
     if metadata:
         raise ValueError(f"save: {extension} files have no room for metadata; use .safetensors")
     if extension == ".npz":
-        save_npz(path, _tensors(obj, "save"))
+        _io._save_npz(path, _tensors(obj, "save"), "save")
         return
     if isinstance(obj, Mapping):
         raise TypeError("save: a .npy file holds one tensor; use .npz or .safetensors for a dict")
-    save_npy(path, obj if isinstance(obj, Tensor) else _core.asarray(obj))
+    _io._save_npy(path, obj if isinstance(obj, Tensor) else _core.asarray(obj), "save")
 
 
-def load(path: _Path) -> Any:
+def load(path: _Path, *, mmap: bool = False) -> Any:
     """The tensor in a .npy file; the tensors by name in a .safetensors or .npz file.
 
     Never runs code from the file. See `save`.
+
+    The tensors are copies: what happens to the file later does not matter to them. With `mmap`
+    (.safetensors and .npy) they lie in a private mapping of the file, of which only what is used is
+    read. Writing to them never changes the file. The file must then stay as it is while they live:
+    where another program writes into it, parts that were not used yet show the new bytes, and using
+    a part that was cut off ends the process with SIGBUS. A file that is replaced, as `save` does,
+    is safe.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -176,5 +188,9 @@ def load(path: _Path) -> Any:
     """
     extension = _extension(path, "load")
     if extension == ".safetensors":
-        return load_safetensors(path)
-    return load_npy(path) if extension == ".npy" else load_npz(path)
+        return TensorDict(*_io._load_safetensors(path, mmap, "load"))
+    if extension == ".npy":
+        return _io._load_npy(path, mmap, "load")
+    if mmap:
+        raise ValueError("load: a .npz file is an archive, which cannot be mapped; leave mmap out")
+    return _io._load_npz(path, "load")

@@ -37,8 +37,8 @@ PyObject* python_type_of(const nb::builtin_exception& error) noexcept {
   }
 }
 
-/// A message may quote bytes that are not UTF-8, which Python refuses, and control characters, which a
-/// terminal obeys. Both are escaped.
+/// A message may quote bytes that are not UTF-8, which Python refuses, and control characters,
+/// which a terminal obeys. Both are escaped.
 void set_message(PyObject* type, const char* what) noexcept {
   try {
     PyErr_SetString(type, printable(what, LineEnds::Kept).c_str());

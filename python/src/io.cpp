@@ -10,6 +10,7 @@
 #include "call.h"
 #include "casters.h"
 #include "exclusive.h"
+#include "io/formats.h"
 #include "state_dict.h"
 
 namespace baregrad::python {
@@ -52,15 +53,19 @@ TensorsAndMetadata pair_of(const io::SafeTensors& loaded) {
 }
 
 void bind_safetensors(nb::module_& m) {
+  // `who` is the function that was called: load and save, or those of one format.
   m.def(
       "_save_safetensors",
-      [](const Path& path, const TensorDict& tensors, const io::Metadata& metadata) {
-        const NamedTensors named = named_tensors(tensors, "save_safetensors");
-        while_unlocked([&] { io::save_safetensors(path.string(), named, metadata); });
+      [](const Path& path, const TensorDict& tensors, const io::Metadata& metadata,
+         const std::string& who) {
+        const NamedTensors named = named_tensors(tensors, who.c_str());
+        while_unlocked(
+            [&] { io::save_safetensors_as(path.string(), named, metadata, who.c_str()); });
       },
-      nb::arg("path"), nb::arg("tensors"), nb::arg("metadata"));
-  m.def("_load_safetensors", [](const Path& path) {
-    return pair_of(while_unlocked([&] { return io::load_safetensors(path.string()); }));
+      nb::arg("path"), nb::arg("tensors"), nb::arg("metadata"), nb::arg("who"));
+  m.def("_load_safetensors", [](const Path& path, bool mmap, const std::string& who) {
+    return pair_of(while_unlocked(
+        [&] { return io::load_safetensors_as(path.string(), {.mmap = mmap}, who.c_str()); }));
   });
   m.def(
       "_safetensors_bytes",
@@ -71,6 +76,25 @@ void bind_safetensors(nb::module_& m) {
       nb::arg("tensors"), nb::arg("metadata"));
   m.def("_parse_safetensors",
         [](const nb::bytes& bytes) { return pair_of(io::parse_safetensors(span_of(bytes))); });
+}
+
+/// npy and npz under the names of load and save.
+void bind_numpy_files_as(nb::module_& m) {
+  m.def("_save_npy", [](const Path& path, const Tensor& tensor, const std::string& who) {
+    while_unlocked([&] { io::save_npy_as(path.string(), tensor, who.c_str()); });
+  });
+  m.def("_load_npy", [](const Path& path, bool mmap, const std::string& who) {
+    return while_unlocked(
+        [&] { return io::load_npy_as(path.string(), {.mmap = mmap}, who.c_str()); });
+  });
+  m.def("_save_npz", [](const Path& path, const TensorDict& tensors, const std::string& who) {
+    const NamedTensors named = named_tensors(tensors, who.c_str());
+    while_unlocked(
+        [&] { io::save_npz_as(path.string(), named, io::NpzMode::Stored, who.c_str()); });
+  });
+  m.def("_load_npz", [](const Path& path, const std::string& who) {
+    return dict_of(while_unlocked([&] { return io::load_npz_as(path.string(), who.c_str()); }));
+  });
 }
 
 void bind_numpy_files(nb::module_& m) {
@@ -88,8 +112,11 @@ void bind_numpy_files(nb::module_& m) {
 array([1., 1.], dtype=float32))");
   m.def(
       "load_npy",
-      [](const Path& path) { return while_unlocked([&] { return io::load_npy(path.string()); }); },
-      nb::arg("path"), R"(The tensor in a file of NumPy's save. Objects are refused.
+      [](const Path& path, bool mmap) {
+        return while_unlocked([&] { return io::load_npy(path.string(), {.mmap = mmap}); });
+      },
+      nb::arg("path"), nb::kw_only(), nb::arg("mmap") = false,
+      R"(The tensor in a file of NumPy's save. Objects are refused. For `mmap` see `load`.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -167,11 +194,14 @@ It is a safetensors file.
 {'model': {'w': tensor([1., 1.])}})");
   m.def(
       "load_checkpoint",
-      [](const Path& path) {
-        return dict_of(while_unlocked([&] { return io::load_checkpoint(path.string()); }));
+      [](const Path& path, bool mmap) {
+        return dict_of(
+            while_unlocked([&] { return io::load_checkpoint(path.string(), {.mmap = mmap}); }));
       },
-      nb::arg("path"),
+      nb::arg("path"), nb::kw_only(), nb::arg("mmap") = false,
       R"(The parts of a run. Numbers come back as the text that reads back to the same bits.
+
+For `mmap` see `load`.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -198,6 +228,10 @@ It is a safetensors file.
   nb::class_<io::CheckpointFolder>(m, "CheckpointFolder",
                                    R"(The last few checkpoints of a run, one file per step.
 
+Only `save` changes anything on the disk, so that a run that is going on can be looked at. Newer is
+what was saved later, also when its step is less: what is saved last is what `latest` gives and what
+is kept.
+
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as name:
 ...     folder = bg.io.CheckpointFolder(name, keep=2)
@@ -217,13 +251,13 @@ It is a safetensors file.
             return while_unlocked([&] { return self.save(step, checkpoint); });
           },
           nb::arg("step"), nb::arg("parts"),
-          "Writes a checkpoint, then removes those that are too many. Returns the path.")
+          "Writes a checkpoint, then removes the oldest that are too many. Returns the path.")
       .def(
           "latest",
           [](const io::CheckpointFolder& self) {
             return while_unlocked([&] { return self.latest(); });
           },
-          "The checkpoint of the greatest step that loads, None where there is no file.")
+          "The newest checkpoint that loads, None where there is no file.")
       .def("steps", &io::CheckpointFolder::steps, "Steps on disk, ascending.")
       .def("path_of", &io::CheckpointFolder::path_of, nb::arg("step"),
            "The file of a step, whether it is there or not.")
@@ -379,6 +413,7 @@ void bind_io(nb::module_& m) {
   nb::module_ sub = m.def_submodule("io");
   bind_safetensors(sub);
   bind_numpy_files(sub);
+  bind_numpy_files_as(sub);
   bind_checkpoints(sub);
   bind_logs(sub);
 }

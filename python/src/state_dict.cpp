@@ -1,6 +1,7 @@
 // State, which modules, optimizers and loaders keep, as a dict of Python.
 #include "state_dict.h"
 
+#include "baregrad/error.h"
 #include "casters.h"
 
 namespace baregrad::python {
@@ -20,6 +21,10 @@ State state_of(const nb::dict& dict, const char* who) {
           (std::string(who) + ": a name is of type " + type_shown(name) + ", not str").c_str());
     }
     std::string key = text_of(name);
+    if (key.find('\0') != std::string::npos) {
+      throw ValueError(std::string(who) + ": the name '" + key.substr(0, key.find('\0')) +
+                       "' goes on after a NUL character, which no name may hold");
+    }
     if (const Tensor* tensor = tensor_in(value.ptr())) {
       state.tensors.push_back({std::move(key), *tensor});
     } else if (nb::isinstance<nb::str>(value) || PyLong_Check(value.ptr()) != 0 ||

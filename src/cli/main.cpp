@@ -305,6 +305,8 @@ int main(int argc, char** argv) {
   // Output notices a reader that went away by itself.
   std::signal(SIGPIPE, SIG_IGN);
   if (!baregrad::cli::open_standard_streams()) return baregrad::cli::kFailure;
+  // A file that reaches the limit on its size is an error of the write, with a message.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return baregrad::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {

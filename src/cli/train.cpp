@@ -31,8 +31,6 @@
 namespace baregrad::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 std::atomic<bool> interrupted{false};
 
 extern "C" void on_interrupt(int signal) {
@@ -117,16 +115,6 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// runs/mnist-mlp, or runs/mnist-mlp-2, ...: the first that is free.
-std::string free_folder(const train::Config& config) {
-  const std::string data =
-      config.data.empty() ? data::best_available(config.data_folder) : config.data;
-  const std::string first = fmt::format("runs/{}-{}", data, config.model);
-  std::string folder = first;
-  for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("{}-{}", first, i);
-  return folder;
-}
-
 std::string header_text(train::Run& run, const std::string& folder) {
   const train::Task& task = run.task();
   std::string text =
@@ -189,6 +177,12 @@ train::Task task_of(const char* who, const train::Trained& trained, const std::s
   return train::load_task(config);
 }
 
+train::Run begin_run(const TrainCommand& command, const train::Config& config) {
+  if (command.resume) return train::Run::resume(command.out, config, command.given);
+  if (command.out.empty()) return train::Run::start(config);
+  return {config, command.out};
+}
+
 Json evaluation_json(const train::Evaluation& test) {
   return {{"test_loss", test.loss},
           {"test_accuracy", test.accuracy},
@@ -207,9 +201,10 @@ int run_train(const TrainCommand& command) {
   Output out;
   train::Config config = command.config;
   config.data_folder = data_folder_of("train", config.data_folder);
-  const std::string folder = command.out.empty() ? free_folder(config) : command.out;
-  train::Run run = command.resume ? train::Run::resume(folder, config, command.given)
-                                  : train::Run(config, folder);
+  // Handled from before there is a run: the message says how to resume it.
+  const InterruptScope interrupts;
+  train::Run run = begin_run(command, config);
+  const std::string folder = run.folder();
   for (const std::string& message : run.damaged()) {
     complain("passed over a damaged checkpoint: " + message);
   }
@@ -219,7 +214,6 @@ int run_train(const TrainCommand& command) {
     out.finish();
     return 0;
   }
-  const InterruptScope interrupts;
   Reporter reporter(out, json);
   const train::Outcome outcome = run.train(reporter);
   if (outcome == train::Outcome::Stopped) {

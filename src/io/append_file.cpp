@@ -8,16 +8,21 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "baregrad/error.h"
 #include "core/message.h"
 #include "io/system_calls.h"
+#include "io/text.h"
 
 namespace baregrad::io {
 
 AppendFile::AppendFile(std::string path, std::string who, bool fresh)
     : path_(std::move(path)), who_(std::move(who)) {
-  const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | (fresh ? O_EXCL : 0);
+  check_path(path_, who_);
+  // Not to wait for the reader of a pipe, which is refused anyway.
+  const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | (fresh ? O_EXCL : 0);
   descriptor_ = system_calls.open(path_.c_str(), flags, 0666);
+  if (descriptor_ < 0 && fresh && errno == EEXIST) {
+    throw FileExists(message(who_, ": '", path_, "' exists already"));
+  }
   if (descriptor_ < 0) fail(errno);
   struct stat about {};
   ::fstat(descriptor_, &about);

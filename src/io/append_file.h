@@ -5,11 +5,19 @@
 #include <string>
 #include <string_view>
 
+#include "baregrad/error.h"
+
 namespace baregrad::io {
+
+/// The file is not fresh.
+class FileExists final : public IoError {
+ public:
+  using IoError::IoError;
+};
 
 class AppendFile {
  public:
-  /// `fresh`: the file must not exist yet. Throws IoError that opens with `who`.
+  /// `fresh`: the file must not exist yet, else FileExists. Throws IoError that opens with `who`.
   AppendFile(std::string path, std::string who, bool fresh);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;

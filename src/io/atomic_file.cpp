@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -11,12 +13,14 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "baregrad/error.h"
 #include "core/message.h"
 #include "io/system_calls.h"
+#include "io/text.h"
 
 namespace baregrad::io {
 
@@ -24,10 +28,38 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Like no other of this or another process.
+/// Process numbers repeat, in containers at every start.
+std::uint64_t unlikely_number() {
+  static std::atomic<std::uint64_t> count{0};
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  return static_cast<std::uint64_t>(now) + count.fetch_add(1);
+}
+
+/// The name of the target is cut where a longer one would leave no room for what follows.
 std::string temporary_beside(const std::string& path) {
-  static std::atomic<unsigned> count{0};
-  return message(path, ".", ::getpid(), ".", count.fetch_add(1), ".tmp");
+  constexpr std::size_t kMostName = 200;
+  const fs::path target = path;
+  const std::string name = target.filename().string().substr(0, kMostName);
+  return (target.parent_path() / message(name, ".", ::getpid(), ".", unlikely_number(), ".tmp"))
+      .string();
+}
+
+int lock_now(int descriptor) {
+  while (system_calls.flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+/// Locks a temporary that was just made. False when remove_abandoned() had the lock before: the
+/// file is gone, or is about to go.
+bool lock_new(int descriptor) {
+  const int error = lock_now(descriptor);
+  if (error != 0) return error != EWOULDBLOCK;  // no locks here: nobody removes it either
+  struct stat about {};
+  return ::fstat(descriptor, &about) == 0 && about.st_nlink > 0;
 }
 
 /// A rename would replace a link, not what it points to (which may not exist yet). 0, or an errno.
@@ -49,14 +81,24 @@ void AtomicFile::fail(int error) const {
   throw IoError(message(who_, ": cannot write '", target_, "': ", std::strerror(error)));
 }
 
-int AtomicFile::open_descriptor(const std::string& path, int flags) const {
-  const int descriptor = system_calls.open(path.c_str(), flags | O_WRONLY | O_CLOEXEC, 0666);
-  if (descriptor < 0) fail(errno);
-  return descriptor;
+int AtomicFile::create_temporary(std::string& name) const {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    name = temporary_beside(target_);
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    const int descriptor = system_calls.open(name.c_str(), flags, 0666);
+    if (descriptor < 0 && errno == EEXIST) continue;
+    if (descriptor < 0) fail(errno);
+    if (lock_new(descriptor)) return descriptor;
+    system_calls.close(descriptor);
+    system_calls.unlink(name.c_str());
+  }
+  fail(EEXIST);
 }
 
 AtomicFile::AtomicFile(std::string target, std::string who)
     : target_(std::move(target)), who_(std::move(who)) {
+  check_path(target_, who_);
   if (target_.empty()) fail(ENOENT);
   struct stat about {};
   const bool exists = ::stat(target_.c_str(), &about) == 0;
@@ -65,8 +107,8 @@ AtomicFile::AtomicFile(std::string target, std::string who)
   replaceable_ = !exists || S_ISREG(about.st_mode);
   if (!replaceable_) return;
   if (const int error = follow_links(target_)) fail(error);
-  const std::string probe = temporary_beside(target_);
-  system_calls.close(open_descriptor(probe, O_CREAT | O_EXCL));
+  std::string probe;
+  system_calls.close(create_temporary(probe));
   system_calls.unlink(probe.c_str());
 }
 
@@ -81,14 +123,13 @@ void AtomicFile::discard() noexcept {
 void AtomicFile::open() {
   discard();
   if (!replaceable_) {
-    descriptor_ = open_descriptor(target_, 0);
+    descriptor_ = system_calls.open(target_.c_str(), O_WRONLY | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) fail(errno);
     return;
   }
-  std::string temporary = temporary_beside(target_);
-  descriptor_ = open_descriptor(temporary, O_CREAT | O_EXCL);
+  std::string temporary;
+  descriptor_ = create_temporary(temporary);
   temporary_ = std::move(temporary);
-  // Held for as long as somebody writes; see remove_abandoned.
-  ::flock(descriptor_, LOCK_EX | LOCK_NB);
   struct stat about {};
   if (::stat(target_.c_str(), &about) == 0 && ::fchmod(descriptor_, about.st_mode & 0777) != 0) {
     fail(errno);
@@ -107,16 +148,22 @@ void AtomicFile::write(std::string_view text) {
 }
 
 void AtomicFile::commit() {
-  if (replaceable_ && system_calls.fsync(descriptor_) != 0) fail(errno);
-  if (system_calls.close(std::exchange(descriptor_, -1)) != 0) fail(errno);
-  if (!replaceable_) return;
+  if (!replaceable_) {
+    if (system_calls.close(std::exchange(descriptor_, -1)) != 0) fail(errno);
+    return;
+  }
+  if (system_calls.fsync(descriptor_) != 0) fail(errno);
   if (system_calls.rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
   temporary_.clear();
+  // The lock goes with the descriptor: not before the file has its name. Everything is on the disk,
+  // so that an error of close() means nothing.
+  system_calls.close(std::exchange(descriptor_, -1));
   const fs::path parent = fs::path(target_).parent_path();
   if (const int error = sync_folder(parent.empty() ? "." : parent.string())) fail(error);
 }
 
 void make_folder(const std::string& folder, const char* who) {
+  check_path(folder, who);
   const auto fail = [&](const std::string& what) {
     throw IoError(message(who, ": cannot make the folder '", folder, "': ", what));
   };
@@ -132,6 +179,20 @@ void make_folder(const std::string& folder, const char* who) {
   for (const fs::path& path : grown) {
     if (const int failed = sync_folder(path.string())) fail(std::strerror(failed));
   }
+}
+
+bool make_new_folder(const std::string& folder, const char* who) {
+  check_path(folder, who);
+  const auto fail = [&](int error) {
+    throw IoError(message(who, ": cannot make the folder '", folder, "': ", std::strerror(error)));
+  };
+  if (::mkdir(folder.c_str(), 0777) != 0) {
+    if (errno != EEXIST) fail(errno);
+    return false;
+  }
+  const fs::path parent = fs::path(folder).parent_path();
+  if (const int error = sync_folder(parent.empty() ? "." : parent.string())) fail(error);
+  return true;
 }
 
 int sync_folder(const std::string& folder) noexcept {
@@ -153,9 +214,12 @@ bool is_temporary_of(std::string_view name, std::string_view target) {
 }
 
 void remove_abandoned(const std::string& temporary) noexcept {
-  const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const int descriptor = ::open(temporary.c_str(), flags);
   if (descriptor < 0) return;
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) system_calls.unlink(temporary.c_str());
+  struct stat about {};
+  const bool plain = ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
+  if (plain && lock_now(descriptor) == 0) system_calls.unlink(temporary.c_str());
   ::close(descriptor);
 }
 

@@ -26,7 +26,7 @@ class AtomicFile {
 
  private:
   [[noreturn]] void fail(int error) const;
-  int open_descriptor(const std::string& path, int flags) const;
+  int create_temporary(std::string& name) const;
   void discard() noexcept;
 
   std::string target_;
@@ -38,8 +38,17 @@ class AtomicFile {
 
 /// Makes a folder with its parents; throws IoError.
 void make_folder(const std::string& folder, const char* who);
+/// Makes a folder that does not exist yet, in one that does. False when the name is taken: of
+/// several processes that ask for one name at once, one gets true. Throws IoError.
+bool make_new_folder(const std::string& folder, const char* who);
 /// Makes names in a folder durable. 0, or an errno.
 int sync_folder(const std::string& folder) noexcept;
+
+// ---- Temporaries that a killed process left.
+// A writer locks its temporary (flock) as soon as it exists, and keeps the lock until the file has
+// its final name. Whoever removes one must hold that lock, and a writer whose temporary was removed
+// before it had the lock takes another. So no order of events removes a temporary in use. Without
+// flock, on some network file systems, nothing is removed.
 
 /// Whether a file's name is that of a temporary for a target of this name.
 bool is_temporary_of(std::string_view name, std::string_view target);

@@ -1,8 +1,10 @@
 // Checkpoints: the states of all parts in one safetensors file, and the folder that keeps the last.
 #include <algorithm>
 #include <charconv>
+#include <compare>
 #include <cstdio>
 #include <filesystem>
+#include <mutex>
 #include <string_view>
 
 #include <zlib.h>
@@ -11,6 +13,7 @@
 #include "baregrad/io.h"
 #include "core/message.h"
 #include "io/atomic_file.h"
+#include "io/formats.h"
 #include "io/output.h"
 #include "io/system_calls.h"
 #include "io/text.h"
@@ -26,6 +29,7 @@ constexpr const char* kFormatKey = "/format";
 constexpr const char* kFormat = "baregrad checkpoint 1";
 constexpr const char* kPartsKey = "/parts";  // all of them, since one may hold nothing
 constexpr const char* kChecksumKey = "/crc32";
+constexpr const char* kGenerationKey = "/generation";  // only where it is not 0
 constexpr std::string_view kEmptyName = "%00";
 
 constexpr std::string_view kPrefix = "step-";
@@ -109,13 +113,13 @@ std::int64_t step_of(const std::string& file) {
   return whole && digits.size() >= kLeastDigits ? step : -1;
 }
 
-}  // namespace
-
-void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+void save_as(const std::string& path, const Checkpoint& checkpoint, std::int64_t generation,
+             const char* who) {
   NamedTensors tensors;
   Metadata metadata;
   std::string parts;
   for (const auto& [part, state] : checkpoint.parts) {
+    check_name(part, "the part", who);
     const std::string prefix = escaped(part) + '/';
     parts += prefix;
     for (const NamedTensor& entry : state.tensors) {
@@ -123,16 +127,17 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
     }
     for (const auto& [key, value] : state.values) metadata[prefix + key] = value;
   }
-  check_named(tensors, "save_checkpoint");
+  check_named(tensors, who);
   metadata[kFormatKey] = kFormat;
   metadata[kPartsKey] = parts;
+  if (generation != 0) metadata[kGenerationKey] = std::to_string(generation);
   metadata[kChecksumKey] = checksum(tensors, metadata);
-  save_safetensors(path, tensors, metadata);
+  save_safetensors_as(path, tensors, metadata, who);
 }
 
-Checkpoint load_checkpoint(const std::string& path) {
-  SafeTensors file = load_safetensors(path);
-  const std::string where = message("load_checkpoint: '", path, "'");
+Checkpoint load_as(const std::string& path, const LoadOptions& options, const char* who) {
+  SafeTensors file = load_safetensors_as(path, options, who);
+  const std::string where = message(who, ": '", path, "'");
   Metadata& metadata = file.metadata;
   if (metadata[kFormatKey] != kFormat) {
     throw IoError(message(where, ": not a checkpoint: its metadata has no ", quoted_name(kFormat)));
@@ -145,7 +150,10 @@ Checkpoint load_checkpoint(const std::string& path) {
   while (!parts.empty()) {
     const std::size_t slash = std::min(parts.find('/'), parts.size());
     const std::optional<std::string> part = unescaped(parts.substr(0, slash));
-    if (!part) throw IoError(message(where, ": damaged list of parts"));
+    // Values of the metadata may hold what names may not.
+    if (!part || name_fault(*part) != nullptr) {
+      throw IoError(message(where, ": damaged list of parts"));
+    }
     out.parts[*part];
     parts.remove_prefix(std::min(slash + 1, parts.size()));
   }
@@ -154,26 +162,96 @@ Checkpoint load_checkpoint(const std::string& path) {
     state->tensors.push_back({std::move(name), std::move(entry.tensor)});
   }
   for (auto& [key, value] : metadata) {
-    if (key == kFormatKey || key == kPartsKey || key == kChecksumKey) continue;
+    if (key == kFormatKey || key == kPartsKey || key == kChecksumKey || key == kGenerationKey) {
+      continue;
+    }
     auto [state, name] = locate(out, key, where);
     state->values[std::move(name)] = std::move(value);
   }
   return out;
 }
 
-CheckpointFolder::CheckpointFolder(std::string folder, int keep)
-    : folder_(std::move(folder)), keep_(keep) {
-  constexpr const char* kWho = "CheckpointFolder";
-  if (keep < 1) throw ValueError(message(kWho, ": keep must be at least 1, is ", keep));
-  make_folder(folder_, kWho);
+/// Nothing for a file that cannot be read.
+std::optional<std::int64_t> generation_of(const std::string& path) {
+  try {
+    const Metadata metadata = load_metadata(path, "CheckpointFolder");
+    const auto found = metadata.find(kGenerationKey);
+    if (found == metadata.end()) return 0;
+    const std::string& text = found->second;
+    std::int64_t generation = 0;
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), generation);
+    constexpr std::int64_t kMost = std::int64_t{1} << 62;  // room to count on
+    const bool whole = end.ec == std::errc() && end.ptr == text.data() + text.size();
+    if (whole && generation > 0 && generation < kMost) return generation;
+  } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): said above
+  }
+  return {};
+}
+
+struct Kept {
+  std::int64_t generation = 0;
+  std::int64_t step = 0;
+  auto operator<=>(const Kept&) const = default;
+};
+
+/// By age, oldest first. A file that cannot be read counts with the newest generation.
+std::vector<Kept> by_age(const std::vector<std::int64_t>& steps,
+                         const std::map<std::int64_t, std::optional<std::int64_t>>& generations) {
+  std::int64_t newest = 0;
+  for (const auto& [step, generation] : generations) {
+    newest = std::max(newest, generation.value_or(0));
+  }
+  std::vector<Kept> out;
+  out.reserve(steps.size());
+  for (const std::int64_t step : steps) {
+    out.push_back({generations.at(step).value_or(newest), step});
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// Temporaries of saves that were cut off.
+void remove_cut_off_saves(const std::string& folder) {
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder_, error)) {
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
     const std::size_t target = name.find(kSuffix);
     if (target == std::string::npos) continue;
     const std::string whole = name.substr(0, target + kSuffix.size());
-    if (step_of(whole) >= 0 && is_temporary_of(name, whole))
+    if (step_of(whole) >= 0 && is_temporary_of(name, whole)) {
       remove_abandoned(entry.path().string());
+    }
+  }
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+  save_as(path, checkpoint, 0, "save_checkpoint");
+}
+
+Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) {
+  return load_as(path, options, "load_checkpoint");
+}
+
+/// What an object has seen of its folder: files need not be opened again at each save.
+struct CheckpointFolder::Known {
+  std::mutex mutex;  // several threads may save
+  bool made = false;
+  std::map<std::int64_t, std::optional<std::int64_t>> generations;  // by step
+};
+
+CheckpointFolder::CheckpointFolder(std::string folder, int keep)
+    : folder_(std::move(folder)), keep_(keep), known_(std::make_shared<Known>()) {
+  constexpr const char* kWho = "CheckpointFolder";
+  if (keep < 1) throw ValueError(message(kWho, ": keep must be at least 1, is ", keep));
+  check_path(folder_, kWho);
+  std::error_code error;
+  const fs::file_status status = fs::status(folder_, error);
+  const bool absent = status.type() == fs::file_type::not_found && !folder_.empty();
+  if (absent ? error == std::errc::not_a_directory : !fs::is_directory(status)) {
+    throw IoError(message(kWho, ": cannot read '", folder_,
+                          "': ", error ? error.message() : "it is not a folder"));
   }
 }
 
@@ -187,12 +265,12 @@ std::string CheckpointFolder::path_of(std::int64_t step) const {
 std::vector<std::int64_t> CheckpointFolder::steps() const {
   std::vector<std::int64_t> out;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder_, error)) {
-    const std::int64_t step = step_of(entry.path().filename().string());
+  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
+    const std::int64_t step = step_of(at->path().filename().string());
     // 000000012 and 0000000012 would be the same step; only the former is ours.
-    if (step >= 0 && entry.path().string() == path_of(step)) out.push_back(step);
+    if (step >= 0 && at->path().string() == path_of(step)) out.push_back(step);
   }
-  if (error) {
+  if (error && error != std::errc::no_such_file_or_directory) {
     throw IoError(message("CheckpointFolder: cannot read '", folder_, "': ", error.message()));
   }
   std::sort(out.begin(), out.end());
@@ -200,35 +278,67 @@ std::vector<std::int64_t> CheckpointFolder::steps() const {
 }
 
 std::string CheckpointFolder::save(std::int64_t step, const Checkpoint& checkpoint) {
+  constexpr const char* kWho = "CheckpointFolder::save";
   std::string path = path_of(step);
-  save_checkpoint(path, checkpoint);
-  // From here on the new file is safe. One that cannot be removed is no reason to stop a run.
+  const std::lock_guard guard(known_->mutex);
+  if (!known_->made) make_folder(folder_, kWho);
+  known_->made = true;
+
   std::vector<std::int64_t> others = steps();
-  std::erase(others, step);
-  const auto kept = static_cast<std::size_t>(keep_ - 1);
-  for (std::size_t i = 0; i + kept < others.size(); ++i) {
-    system_calls.unlink(path_of(others[i]).c_str());
+  auto& generations = known_->generations;
+  std::erase_if(generations, [&](const auto& item) {
+    return !std::binary_search(others.begin(), others.end(), item.first);
+  });
+  for (const std::int64_t other : others) {
+    if (!generations.contains(other)) generations[other] = generation_of(path_of(other));
   }
+  std::vector<Kept> old = by_age(others, generations);
+  std::int64_t generation = 0;
+  if (!old.empty()) generation = old.back().generation + (old.back().step > step ? 1 : 0);
+  save_as(path, checkpoint, generation, kWho);
+  generations[step] = generation;
+
+  // From here on the new file is safe. One that cannot be removed is no reason to stop a run.
+  std::erase_if(old, [&](const Kept& kept) { return kept.step == step; });
+  const auto kept = static_cast<std::size_t>(keep_ - 1);
+  for (std::size_t i = 0; i + kept < old.size(); ++i) {
+    system_calls.unlink(path_of(old[i].step).c_str());
+  }
+  remove_cut_off_saves(folder_);
   return path;
 }
 
 std::optional<CheckpointFolder::Found> CheckpointFolder::latest() const {
-  std::vector<std::int64_t> all = steps();
-  if (all.empty()) return {};
-  Found found;
-  for (; !all.empty(); all.pop_back()) {
-    found.step = all.back();
-    found.path = path_of(found.step);
-    try {
-      found.checkpoint = load_checkpoint(found.path);
-      return found;
-    } catch (const IoError& error) {
-      found.damaged.emplace_back(error.what());
+  constexpr const char* kWho = "CheckpointFolder::latest";
+  constexpr int kTries = 100;
+  // A run that is going on may remove the files that were just listed: then there are newer ones.
+  for (int i = 0; i < kTries; ++i) {
+    const std::vector<std::int64_t> all = steps();
+    if (all.empty()) return {};
+    std::map<std::int64_t, std::optional<std::int64_t>> generations;
+    for (const std::int64_t step : all) generations[step] = generation_of(path_of(step));
+    std::vector<Kept> order = by_age(all, generations);
+    bool removed = false;
+    Found found;
+    for (; !order.empty(); order.pop_back()) {
+      found.step = order.back().step;
+      found.path = path_of(found.step);
+      try {
+        found.checkpoint = load_as(found.path, {}, kWho);
+        return found;
+      } catch (const IoError& error) {
+        std::error_code ignored;
+        removed = removed || !fs::exists(fs::symlink_status(found.path, ignored));
+        if (removed) break;
+        found.damaged.emplace_back(error.what());
+      }
     }
+    if (removed) continue;
+    std::string text = message(kWho, ": no checkpoint in '", folder_, "' can be loaded");
+    for (const std::string& damaged : found.damaged) text += "\n  " + damaged;
+    throw IoError(text);
   }
-  std::string text = message("CheckpointFolder: no checkpoint in '", folder_, "' can be loaded");
-  for (const std::string& damaged : found.damaged) text += "\n  " + damaged;
-  throw IoError(text);
+  throw IoError(message(kWho, ": files of '", folder_, "' disappear as fast as they are listed"));
 }
 
 }  // namespace baregrad::io

@@ -3,8 +3,8 @@
 //   message: event.proto, summary.proto, tensor.proto of TensorFlow; the few fields used are below
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
+#include <charconv>
 #include <chrono>
 #include <filesystem>
 
@@ -92,8 +92,7 @@ std::string event(double wall_time, std::int64_t step, int field, std::string_vi
 
 /// Summary: value = 1; of it tag = 1.
 std::string summary(const std::string& tag, std::string_view rest, const char* who) {
-  if (!is_utf8(tag))
-    throw ValueError(message(who, ": the tag ", quoted_name(tag), " is not UTF-8"));
+  check_name(tag, "the tag", who);
   std::string value;
   append_bytes(value, 1, tag);
   value += rest;
@@ -102,27 +101,54 @@ std::string summary(const std::string& tag, std::string_view rest, const char* w
   return out;
 }
 
-/// What TensorBoard looks for, like no other's.
-std::string file_name() {
-  static std::atomic<unsigned> count{0};
+constexpr const char* kEventWriter = "EventWriter";
+constexpr std::string_view kFilePrefix = "events.out.tfevents.";
+
+/// Seconds in the names of the files that are there, the greatest. 0 when there is none.
+std::int64_t newest_time(const std::string& folder) {
+  constexpr std::size_t kMostDigits = 10;
+  std::int64_t newest = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string file = entry.path().filename().string();
+    if (!file.starts_with(kFilePrefix)) continue;
+    const std::string_view rest = std::string_view(file).substr(kFilePrefix.size());
+    const std::string_view digits = rest.substr(0, std::min(rest.find('.'), rest.size()));
+    std::int64_t time = 0;
+    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), time);
+    if (end.ec == std::errc() && digits.size() <= kMostDigits) newest = std::max(newest, time);
+  }
+  return newest;
+}
+
+/// A name that TensorBoard looks for. It reads files in the order of their names, and what a later
+/// run says of a step counts: so each name comes after those that are there, also when the clock
+/// was set back, or when a container starts twice in a second with the same process number.
+std::string file_name(const std::string& folder) {
   char host[256] = {};
   if (::gethostname(host, sizeof host - 1) != 0 || host[0] == '\0') host[0] = 'x';
   std::replace(host, host + sizeof host, '/', '_');
-  return message("events.out.tfevents.", static_cast<std::int64_t>(now()), ".",
-                 static_cast<const char*>(host), ".", ::getpid(), ".", count.fetch_add(1));
+  const std::int64_t time = std::max(static_cast<std::int64_t>(now()), newest_time(folder) + 1);
+  return message(kFilePrefix, time, ".", static_cast<const char*>(host), ".", ::getpid(), ".0");
 }
 
-constexpr const char* kEventWriter = "EventWriter";
-
-std::string fresh_path(const std::string& folder) {
+std::unique_ptr<AppendFile> fresh_file(const std::string& folder) {
   make_folder(folder, kEventWriter);
-  return (std::filesystem::path(folder) / file_name()).string();
+  constexpr int kTries = 1000;  // others may take names at the same time
+  for (int i = 0;; ++i) {
+    const std::string path = (std::filesystem::path(folder) / file_name(folder)).string();
+    try {
+      return std::make_unique<AppendFile>(path, kEventWriter, true);
+    } catch (const FileExists&) {
+      if (i == kTries) throw;
+    }
+  }
 }
 
 }  // namespace
 
 struct EventWriter::Impl {
-  explicit Impl(const std::string& folder) : file(fresh_path(folder), kEventWriter, true) {}
+  explicit Impl(const std::string& folder) : file(fresh_file(folder)) {}
 
   void append(std::string_view event) {
     std::string record;
@@ -130,10 +156,10 @@ struct EventWriter::Impl {
     append_little(record, masked_crc(record));
     record += event;
     append_little(record, masked_crc(event));
-    file.append(record);
+    file->append(record);
   }
 
-  AppendFile file;
+  std::unique_ptr<AppendFile> file;
 };
 
 EventWriter::EventWriter(const std::string& folder, std::optional<std::int64_t> resume_step)
@@ -182,7 +208,7 @@ void EventWriter::add_text(const std::string& tag, const std::string& text, std:
       event(wall_time.value_or(now()), step, 5, summary(tag, rest, "EventWriter::add_text")));
 }
 
-void EventWriter::flush() { impl_->file.flush(); }
-const std::string& EventWriter::path() const noexcept { return impl_->file.path(); }
+void EventWriter::flush() { impl_->file->flush(); }
+const std::string& EventWriter::path() const noexcept { return impl_->file->path(); }
 
 }  // namespace baregrad::io

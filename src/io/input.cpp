@@ -1,9 +1,10 @@
-// Private mappings, and tensors that lie in them or are copied out of them.
+// Files read piece by piece, private mappings, and tensors made of either.
 #include "io/input.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -14,24 +15,11 @@
 #include "core/checked.h"
 #include "core/message.h"
 #include "io/text.h"
+#include "parallel/interrupt.h"
 
 namespace baregrad::io {
 
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int value) noexcept : value_(value) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int value() const noexcept { return value_; }
-
- private:
-  int value_;
-};
 
 void reverse_each(void* data, std::size_t bytes, std::size_t width) noexcept {
   auto* at = static_cast<std::uint8_t*>(data);
@@ -40,31 +28,84 @@ void reverse_each(void* data, std::size_t bytes, std::size_t width) noexcept {
 
 }  // namespace
 
-Input map_file(const std::string& path, const char* who) {
-  Input input;
-  input.where = message(who, ": '", path, "'");
+OpenFile::OpenFile(const std::string& path, const char* who) : path_(path), who_(who) {
+  check_path(path, who_);
   const auto fail = [&](int error) {
-    throw IoError(message(who, ": cannot read '", path, "': ", std::strerror(error)));
+    throw IoError(message(who_, ": cannot read '", path_, "': ", std::strerror(error)));
   };
   // Not to wait for a pipe that nobody writes to.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.value() < 0) fail(errno);
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) fail(errno);
   struct stat about {};
-  if (::fstat(file.value(), &about) != 0) fail(errno);
-  if (S_ISDIR(about.st_mode)) fail(EISDIR);
-  if (!S_ISREG(about.st_mode)) throw IoError(message(input.where, ": not a regular file"));
-  const auto bytes = static_cast<std::size_t>(about.st_size);
-  if (bytes == 0) return input;
-  void* data =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.value(), 0);
-  if (data == MAP_FAILED) fail(errno);
-  input.keep = std::shared_ptr<void>(data, [bytes](void* start) { ::munmap(start, bytes); });
-  input.bytes = {static_cast<const std::uint8_t*>(data), bytes};
+  const int error = ::fstat(descriptor_, &about) != 0 ? errno : S_ISDIR(about.st_mode) ? EISDIR : 0;
+  if (error != 0 || !S_ISREG(about.st_mode)) {
+    ::close(descriptor_);
+    if (error != 0) fail(error);
+    throw IoError(message(who_, ": '", path_, "': not a regular file"));
+  }
+  size_ = static_cast<std::size_t>(about.st_size);
+}
+
+OpenFile::~OpenFile() { ::close(descriptor_); }
+
+void OpenFile::read(void* out, std::size_t count, std::size_t offset) const {
+  constexpr std::size_t kPiece = std::size_t{1} << 24;
+  auto* to = static_cast<std::uint8_t*>(out);
+  while (count > 0) {
+    parallel::poll_interrupt();
+    const ssize_t got =
+        ::pread(descriptor_, to, std::min(count, kPiece), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      throw IoError(message(who_, ": cannot read '", path_, "': ", std::strerror(errno)));
+    }
+    if (got == 0) {
+      throw IoError(message(who_, ": '", path_, "' became shorter while it was read: ", offset,
+                            " of ", size_, " bytes are left"));
+    }
+    to += got;
+    offset += static_cast<std::size_t>(got);
+    count -= static_cast<std::size_t>(got);
+  }
+}
+
+Input open_input(const std::string& path, const LoadOptions& options, const char* who) {
+  auto file = std::make_shared<const OpenFile>(path, who);
+  Input input{{}, message(who, ": '", path, "'"), nullptr, file->size(), nullptr, {}};
+  if (!options.mmap) {
+    input.file = std::move(file);
+    return input;
+  }
+  if (input.size == 0) return input;
+  void* data = ::mmap(nullptr, input.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE,
+                      file->descriptor(), 0);
+  if (data == MAP_FAILED) {
+    throw IoError(message(who, ": cannot map '", path, "': ", std::strerror(errno)));
+  }
+  input.keep = std::shared_ptr<void>(data, [size = input.size](void* at) { ::munmap(at, size); });
+  input.bytes = {static_cast<const std::uint8_t*>(data), input.size};
   return input;
 }
 
 Input buffer(std::span<const std::uint8_t> bytes, const std::string& label, const char* who) {
-  return {bytes, message(who, ": ", quoted_name(label)), nullptr};
+  return {bytes, message(who, ": ", quoted_name(label)), nullptr, bytes.size(), nullptr, {}};
+}
+
+void load_front(Input& input, std::size_t count) {
+  if (input.file == nullptr || input.bytes.size() >= count) return;
+  // From the allocator, so that one that is too large is an OutOfMemory.
+  const Tensor room =
+      Tensor::allocate({static_cast<std::int64_t>(count)}, DType::UInt8, input.where.c_str());
+  input.file->read(room.data_ptr(), count, 0);
+  input.front = room;
+  input.bytes = {static_cast<const std::uint8_t*>(room.data_ptr()), count};
+}
+
+std::string read_text(const std::string& path, const char* who) {
+  const OpenFile file(path, who);
+  std::string text(file.size(), '\0');
+  file.read(text.data(), text.size(), 0);
+  return text;
 }
 
 std::optional<std::size_t> declared_bytes(const Dims& shape, DType dtype) {
@@ -82,9 +123,14 @@ Dims Elements::row_major() const {
 }
 
 Tensor tensor_at(const Input& input, std::size_t offset, const Elements& elements) {
+  Tensor raw;
+  if (input.file != nullptr) {
+    raw = room_for(elements, input.where.c_str());
+    input.file->read(raw.data_ptr(), raw.nbytes(), offset);
+    return finish(raw, elements, input.where.c_str());
+  }
   const std::uint8_t* at = input.bytes.data() + offset;
   const bool aligned = (reinterpret_cast<std::uintptr_t>(at) & (itemsize(elements.dtype) - 1)) == 0;
-  Tensor raw;
   if (input.keep != nullptr && aligned && !elements.swapped) {
     // The mapping is writable, and private.
     raw = Tensor::from_blob(const_cast<std::uint8_t*>(at), elements.row_major(), elements.dtype,

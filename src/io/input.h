@@ -8,20 +8,52 @@
 #include <span>
 #include <string>
 
+#include "baregrad/io.h"
 #include "baregrad/tensor.h"
 
 namespace baregrad::io {
 
-struct Input {
-  std::span<const std::uint8_t> bytes;
-  std::string where;           // "load_npy: 'a.npy'", which opens every message
-  std::shared_ptr<void> keep;  // a mapping that tensors may lie in; null: they must be copies
+/// A regular file that is open for reading. Its length is that of the moment when it was opened.
+class OpenFile {
+ public:
+  /// Throws IoError when it cannot be read or is no regular file.
+  OpenFile(const std::string& path, const char* who);
+  ~OpenFile();
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  std::size_t size() const noexcept { return size_; }
+  int descriptor() const noexcept { return descriptor_; }
+  /// `count` bytes from `offset` on, which lie inside of size(). Throws IoError when the file has
+  /// become shorter since.
+  void read(void* out, std::size_t count, std::size_t offset) const;
+
+ private:
+  std::string path_;
+  std::string who_;
+  int descriptor_ = -1;
+  std::size_t size_ = 0;
 };
 
-/// A private mapping of the whole file: what is written there never reaches the file. Throws
-/// IoError when it cannot be read or is no regular file.
-Input map_file(const std::string& path, const char* who);
+/// What is read: a buffer, a mapping, or a file of which only the front is in memory.
+struct Input {
+  std::span<const std::uint8_t> bytes;  // all of it; of a file what load_front() brought
+  std::string where;                    // "load_npy: 'a.npy'", which opens every message
+  std::shared_ptr<void> keep = {};      // a mapping that tensors may lie in; null: they are copies
+  std::size_t size = 0;                 // of the whole, in memory or not
+  std::shared_ptr<const OpenFile> file = {};  // what the rest is read from; null: there is no rest
+  Tensor front = {};                          // where `bytes` of a file lie
+};
+
+/// A file to be read piece by piece, or a private mapping of the whole: what is written there never
+/// reaches the file.
+Input open_input(const std::string& path, const LoadOptions& options, const char* who);
 Input buffer(std::span<const std::uint8_t> bytes, const std::string& label, const char* who);
+
+/// Brings the first `count` bytes into memory; the caller has checked that there are so many.
+void load_front(Input& input, std::size_t count);
+/// A whole file as text.
+std::string read_text(const std::string& path, const char* who);
 
 /// Bytes of a declared shape, or nothing when no tensor can have it.
 std::optional<std::size_t> declared_bytes(const Dims& shape, DType dtype);

@@ -1,4 +1,5 @@
 // metrics.jsonl: one JSON object a line.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -19,26 +20,51 @@ namespace {
 constexpr const char* kMetricsWriter = "MetricsWriter";
 constexpr std::string_view kStep = "{\"step\":";
 
-/// The step that opens a line of ours.
+/// The step of a whole line of ours; nothing for a line of another program.
 std::optional<std::int64_t> step_of(std::string_view line) {
-  if (!line.starts_with(kStep)) return {};
+  if (!line.starts_with(kStep) || !line.ends_with('}')) return {};
   line.remove_prefix(kStep.size());
   std::int64_t step = 0;
   const std::from_chars_result end = std::from_chars(line.data(), line.data() + line.size(), step);
-  if (end.ec != std::errc()) return {};
+  if (end.ec != std::errc() || (*end.ptr != ',' && *end.ptr != '}')) return {};
   return step;
 }
 
-/// How many bytes of the file are whole lines of steps before `resume_step`.
-std::uint64_t good_bytes(std::string_view text, std::optional<std::int64_t> resume_step) {
-  std::size_t good = 0;
-  while (true) {
-    const std::size_t end = text.find('\n', good);
-    if (end == std::string_view::npos) return good;
-    const std::optional<std::int64_t> step = step_of(text.substr(good, end - good));
-    if (resume_step && step && *step >= *resume_step) return good;
-    good = end + 1;
+/// Whether a line of ours may have been cut off like this; `first`: no line stands before it. After
+/// a power cut some file systems leave zeros where the end was to be.
+bool may_be_torn(std::string_view tail, bool first) {
+  const std::size_t last = tail.find_last_not_of('\0');
+  if (last == std::string_view::npos) return true;
+  tail = tail.substr(0, last + 1);
+  return tail.starts_with(kStep) || (!first && kStep.starts_with(tail));
+}
+
+/// What of a file stays: whole lines of steps before `resume_step`.
+struct Good {
+  std::size_t bytes = 0;
+  bool ends = true;  ///< with the end of a line
+};
+/// Throws IoError for a file that somebody else wrote.
+Good good_part(std::string_view text, std::optional<std::int64_t> resume_step,
+               const std::string& path) {
+  Good good;
+  bool cut = false;
+  int number = 1;
+  for (std::size_t begin = 0; begin < text.size(); ++number) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    const std::optional<std::int64_t> step = step_of(line);
+    if (!step && end == text.size() && may_be_torn(line, number == 1)) break;
+    if (!step) {
+      throw IoError(message(kMetricsWriter, ": line ", number, " of '", path,
+                            "' is not a line of metrics; the file is left as it is: move it away, "
+                            "or take another path"));
+    }
+    cut = cut || (resume_step && *step >= *resume_step);
+    begin = end + 1;
+    if (!cut) good = {std::min(begin, text.size()), begin <= text.size()};
   }
+  return good;
 }
 
 void append_value(std::string& out, const MetricValue& value) {
@@ -53,9 +79,24 @@ void append_value(std::string& out, const MetricValue& value) {
   }
 }
 
-void check_text(std::string_view text) {
-  if (is_utf8(text)) return;
-  throw ValueError(message(kMetricsWriter, "::write: ", quoted_name(text), " is not UTF-8"));
+constexpr const char* kWrite = "MetricsWriter::write";
+
+/// Names are those of one JSON object, which has each once.
+void check_names(const Metrics& metrics) {
+  std::vector<std::string_view> names = {"step"};
+  for (const auto& [name, value] : metrics) {
+    check_name(name, "the name", kWrite);
+    names.emplace_back(name);
+    const auto* text = std::get_if<std::string>(&value);
+    if (text != nullptr && !is_utf8(*text)) {
+      throw ValueError(message(kWrite, ": the text ", quoted_name(*text), " is not UTF-8"));
+    }
+  }
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end()) return;
+  throw ValueError(message(kWrite, ": the name ", quoted_name(*twice), " occurs twice",
+                           *twice == "step" ? "; the step is the first argument" : ""));
 }
 
 }  // namespace
@@ -67,10 +108,9 @@ struct MetricsWriter::Impl {
 
 MetricsWriter::MetricsWriter(const std::string& path, std::optional<std::int64_t> resume_step)
     : impl_(std::make_unique<Impl>(path)) {
-  const Input input = map_file(path, kMetricsWriter);
-  const auto* text = reinterpret_cast<const char*>(input.bytes.data());
-  const std::uint64_t good = good_bytes({text, input.bytes.size()}, resume_step);
-  if (good != impl_->file.size()) impl_->file.cut(good);
+  const Good good = good_part(read_text(path, kMetricsWriter), resume_step, path);
+  if (good.bytes != impl_->file.size()) impl_->file.cut(good.bytes);
+  if (!good.ends) impl_->file.append("\n");
 }
 
 MetricsWriter::~MetricsWriter() = default;
@@ -78,10 +118,9 @@ MetricsWriter::MetricsWriter(MetricsWriter&&) noexcept = default;
 MetricsWriter& MetricsWriter::operator=(MetricsWriter&&) noexcept = default;
 
 void MetricsWriter::write(std::int64_t step, const Metrics& metrics) {
+  check_names(metrics);
   std::string line = message(kStep, step);
   for (const auto& [key, value] : metrics) {
-    check_text(key);
-    if (const auto* text = std::get_if<std::string>(&value)) check_text(*text);
     line += ',';
     append_json_string(line, key);
     line += ':';

@@ -2,11 +2,13 @@
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #include "io/npy.h"
 
+#include <algorithm>
 #include <array>
 
 #include "baregrad/error.h"
 #include "baregrad/io.h"
 #include "core/message.h"
+#include "io/formats.h"
 #include "io/output.h"
 #include "io/text.h"
 
@@ -152,14 +154,16 @@ class Literal {
   std::size_t at_ = 0;
 };
 
-Tensor read_npy(const Input& input) {
+Tensor read_npy(Input input) {
+  load_front(input, std::min(input.size, kNpyPreamble));
   const std::size_t begin = npy_data_offset(input.bytes, input.where);
-  if (begin > input.bytes.size()) {
+  if (begin > input.size) {
     throw IoError(message(input.where, ": declares a header up to byte ", begin, ", but has only ",
-                          input.bytes.size()));
+                          input.size));
   }
+  load_front(input, begin);
   const Elements elements = npy_elements(input.bytes.first(begin), input.where);
-  check_npy_bytes(elements, input.bytes.size() - begin, input.where);
+  check_npy_bytes(elements, input.size - begin, input.where);
   return tensor_at(input, begin, elements);
 }
 
@@ -233,16 +237,25 @@ std::string npy_header(const Tensor& tensor, const std::string& where) {
   return out + literal;
 }
 
+void save_npy_as(const std::string& path, const Tensor& tensor, const char* who) {
+  write_file(path, who, [&](const Sink& sink) { write(sink, tensor, who); });
+}
+
+Tensor load_npy_as(const std::string& path, const LoadOptions& options, const char* who) {
+  return read_npy(open_input(path, options, who));
+}
+
 void save_npy(const std::string& path, const Tensor& tensor) {
-  constexpr const char* kWho = "save_npy";
-  write_file(path, kWho, [&](const Sink& sink) { write(sink, tensor, kWho); });
+  save_npy_as(path, tensor, "save_npy");
 }
 
 Bytes npy_bytes(const Tensor& tensor) {
   return write_bytes([&](const Sink& sink) { write(sink, tensor, "npy_bytes"); });
 }
 
-Tensor load_npy(const std::string& path) { return read_npy(map_file(path, "load_npy")); }
+Tensor load_npy(const std::string& path, const LoadOptions& options) {
+  return load_npy_as(path, options, "load_npy");
+}
 
 Tensor parse_npy(std::span<const std::uint8_t> bytes, const std::string& label) {
   return read_npy(buffer(bytes, label, "parse_npy"));

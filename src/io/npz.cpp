@@ -5,6 +5,7 @@
 #include "baregrad/error.h"
 #include "baregrad/io.h"
 #include "core/message.h"
+#include "io/formats.h"
 #include "io/input.h"
 #include "io/npy.h"
 #include "io/output.h"
@@ -35,7 +36,8 @@ Tensor read_member(const ZipMember& member, const std::string& where) {
   return finish(raw, elements, where.c_str());
 }
 
-NamedTensors read_npz(const Input& input) {
+NamedTensors read_npz(Input input) {
+  load_front(input, input.size);
   const std::vector<ZipMember> members = zip_members(input);
   std::vector<std::string_view> names;
   names.reserve(members.size());
@@ -45,8 +47,8 @@ NamedTensors read_npz(const Input& input) {
       throw IoError(message(input.where, ": member ", quoted_name(name), " is not an npy file"));
     }
     name.remove_suffix(kArraySuffix.size());
-    if (!is_utf8(name)) {
-      throw IoError(message(input.where, ": the name ", quoted_name(name), " is not UTF-8"));
+    if (const char* fault = name_fault(name)) {
+      throw IoError(message(input.where, ": the name ", quoted_name(name), " ", fault));
     }
     names.push_back(name);
   }
@@ -71,13 +73,14 @@ void write(const Sink& sink, const NamedTensors& tensors, NpzMode mode, const ch
   headers.reserve(tensors.size());
   for (const NamedTensor& entry : tensors) {
     constexpr std::size_t kMostName = 0xFFFF;
-    if (!is_utf8(entry.name) || entry.name.size() + kArraySuffix.size() > kMostName) {
-      throw ValueError(message(who, ": the name ", quoted_name(entry.name),
-                               " is not UTF-8, or longer than zip allows"));
+    check_name(entry.name, "the name", who);
+    if (entry.name.size() + kArraySuffix.size() > kMostName) {
+      throw ValueError(
+          message(who, ": the name ", quoted_name(entry.name), " is longer than zip allows"));
     }
     headers.push_back(npy_header(entry.tensor, message(who, ": tensor ", quoted_name(entry.name))));
   }
-  ZipWriter zip(sink);
+  ZipWriter zip(sink, who);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& tensor = tensors[i].tensor;
     zip.add(tensors[i].name + std::string(kArraySuffix), headers[i].size() + tensor.nbytes(),
@@ -91,16 +94,24 @@ void write(const Sink& sink, const NamedTensors& tensors, NpzMode mode, const ch
 
 }  // namespace
 
+void save_npz_as(const std::string& path, const NamedTensors& tensors, NpzMode mode,
+                 const char* who) {
+  write_file(path, who, [&](const Sink& sink) { write(sink, tensors, mode, who); });
+}
+
+NamedTensors load_npz_as(const std::string& path, const char* who) {
+  return read_npz(open_input(path, {}, who));
+}
+
 void save_npz(const std::string& path, const NamedTensors& tensors, NpzMode mode) {
-  constexpr const char* kWho = "save_npz";
-  write_file(path, kWho, [&](const Sink& sink) { write(sink, tensors, mode, kWho); });
+  save_npz_as(path, tensors, mode, "save_npz");
 }
 
 Bytes npz_bytes(const NamedTensors& tensors, NpzMode mode) {
   return write_bytes([&](const Sink& sink) { write(sink, tensors, mode, "npz_bytes"); });
 }
 
-NamedTensors load_npz(const std::string& path) { return read_npz(map_file(path, "load_npz")); }
+NamedTensors load_npz(const std::string& path) { return load_npz_as(path, "load_npz"); }
 
 NamedTensors parse_npz(std::span<const std::uint8_t> bytes, const std::string& label) {
   return read_npz(buffer(bytes, label, "parse_npz"));

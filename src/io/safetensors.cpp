@@ -9,6 +9,7 @@
 #include "baregrad/error.h"
 #include "baregrad/io.h"
 #include "core/message.h"
+#include "io/formats.h"
 #include "io/input.h"
 #include "io/output.h"
 #include "io/text.h"
@@ -46,6 +47,7 @@ class Header {
     if (!is_utf8(text_)) fail("the header is not UTF-8");
     if (!text_.starts_with('{')) fail("the header does not begin with '{'");
     object([&](std::string key) {
+      check_key("tensor", key);
       if (key == kMetadataKey) {
         read_metadata();
       } else {
@@ -196,10 +198,16 @@ class Header {
     } while (goes_on(']'));
   }
 
+  /// The text is UTF-8 already, but an escape may stand for a NUL character.
+  void check_key(const char* what, std::string_view key) const {
+    if (const char* fault = name_fault(key)) fail(message(what, " ", quoted_name(key), " ", fault));
+  }
+
   void read_metadata() {
     if (metadata_seen_) fail("__metadata__ occurs twice");
     metadata_seen_ = true;
     object([&](std::string key) {
+      check_key("metadata key", key);
       const auto [where, fresh] = metadata.try_emplace(std::move(key));
       if (!fresh) fail(message("key ", quoted_name(where->first), " of __metadata__ occurs twice"));
       where->second = string();
@@ -320,22 +328,30 @@ void check_offsets(const std::deque<Entry>& entries, std::size_t data_bytes, con
   }
 }
 
-SafeTensors read_safetensors(const Input& input) {
-  const std::size_t size = input.bytes.size();
+/// Length and header, the data checked against both.
+Header read_header(Input& input, std::size_t& data_begin) {
+  const std::size_t size = input.size;
   if (size < kLengthBytes) {
     throw IoError(message(input.where, ": ", size, " bytes are too few for a safetensors file"));
   }
+  load_front(input, kLengthBytes);
   const auto length = load_little<std::uint64_t>(input.bytes.data());
   if (length > kMostHeaderBytes || length > size - kLengthBytes) {
     throw IoError(message(input.where, ": declares a header of ", length, " bytes, but ",
                           length > kMostHeaderBytes ? message("the most is ", kMostHeaderBytes)
                                                     : message("only ", size - 8, " follow")));
   }
-  const std::size_t data_begin = kLengthBytes + length;
+  data_begin = kLengthBytes + length;
+  load_front(input, data_begin);
   Header header(input, {reinterpret_cast<const char*>(input.bytes.data()) + kLengthBytes, length});
   header.read();
   check_offsets(header.entries, size - data_begin, input);
+  return header;
+}
 
+SafeTensors read_safetensors(Input input) {
+  std::size_t data_begin = 0;
+  Header header = read_header(input, data_begin);
   SafeTensors out;
   out.metadata = std::move(header.metadata);
   out.tensors.reserve(header.entries.size());
@@ -354,11 +370,6 @@ void append_entry(std::string& out, const NamedTensor& entry, std::size_t begin)
                  begin + tensor.nbytes(), "]}");
 }
 
-void check_text(std::string_view text, const char* what, const char* who) {
-  if (is_utf8(text)) return;
-  throw ValueError(message(who, ": ", what, " ", quoted_name(text), " is not UTF-8"));
-}
-
 void write(const Sink& sink, const NamedTensors& tensors, const Metadata& metadata,
            const char* who) {
   check_named(tensors, who);
@@ -367,8 +378,10 @@ void write(const Sink& sink, const NamedTensors& tensors, const Metadata& metada
     append_json_string(header, kMetadataKey);
     header += ":{";
     for (const auto& [key, value] : metadata) {
-      check_text(key, "metadata key", who);
-      check_text(value, "metadata value", who);
+      check_name(key, "metadata key", who);
+      if (!is_utf8(value)) {
+        throw ValueError(message(who, ": metadata value ", quoted_name(value), " is not UTF-8"));
+      }
       append_json_string(header, key);
       header += ':';
       append_json_string(header, value);
@@ -396,7 +409,7 @@ void write(const Sink& sink, const NamedTensors& tensors, const Metadata& metada
     if (tensors[i].name == kMetadataKey) {
       throw ValueError(message(who, ": a tensor cannot be named ", quoted_name(kMetadataKey)));
     }
-    check_text(tensors[i].name, "tensor name", who);
+    check_name(tensors[i].name, "tensor name", who);
     append_entry(header, tensors[i], begins[i]);
     header += ',';
   }
@@ -417,10 +430,25 @@ void write(const Sink& sink, const NamedTensors& tensors, const Metadata& metada
 
 }  // namespace
 
+void save_safetensors_as(const std::string& path, const NamedTensors& tensors,
+                         const Metadata& metadata, const char* who) {
+  write_file(path, who, [&](const Sink& sink) { write(sink, tensors, metadata, who); });
+}
+
+SafeTensors load_safetensors_as(const std::string& path, const LoadOptions& options,
+                                const char* who) {
+  return read_safetensors(open_input(path, options, who));
+}
+
+Metadata load_metadata(const std::string& path, const char* who) {
+  Input input = open_input(path, {}, who);
+  std::size_t data_begin = 0;
+  return read_header(input, data_begin).metadata;
+}
+
 void save_safetensors(const std::string& path, const NamedTensors& tensors,
                       const Metadata& metadata) {
-  constexpr const char* kWho = "save_safetensors";
-  write_file(path, kWho, [&](const Sink& sink) { write(sink, tensors, metadata, kWho); });
+  save_safetensors_as(path, tensors, metadata, "save_safetensors");
 }
 
 Bytes safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata) {
@@ -428,8 +456,8 @@ Bytes safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata) {
       [&](const Sink& sink) { write(sink, tensors, metadata, "safetensors_bytes"); });
 }
 
-SafeTensors load_safetensors(const std::string& path) {
-  return read_safetensors(map_file(path, "load_safetensors"));
+SafeTensors load_safetensors(const std::string& path, const LoadOptions& options) {
+  return load_safetensors_as(path, options, "load_safetensors");
 }
 
 SafeTensors parse_safetensors(std::span<const std::uint8_t> bytes, const std::string& label) {

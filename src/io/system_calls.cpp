@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace baregrad::io {
@@ -16,6 +17,7 @@ SystemCalls system_calls = {
     ::close,
     ::rename,
     ::unlink,
+    ::flock,
 };
 
 }  // namespace baregrad::io

@@ -15,6 +15,7 @@ struct SystemCalls {
   int (*close)(int descriptor);
   int (*rename)(const char* from, const char* to);
   int (*unlink)(const char* path);
+  int (*flock)(int descriptor, int operation);
 };
 
 /// Only tests write here.

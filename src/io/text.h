@@ -9,6 +9,14 @@ namespace baregrad::io {
 /// No overlong forms, no surrogates, nothing above U+10FFFF.
 bool is_utf8(std::string_view text) noexcept;
 
+/// What is wrong with a name in a file, null for a good one. A name is UTF-8 and holds no NUL
+/// character: programs that take it for the end would see another name.
+const char* name_fault(std::string_view name) noexcept;
+/// Throws ValueError for a bad name: "who: what 'name' holds a NUL character".
+void check_name(std::string_view name, const char* what, const char* who);
+/// Throws ValueError for a path with a NUL character: the system would open another file.
+void check_path(std::string_view path, std::string_view who);
+
 /// Appends `text`, which is UTF-8, in quotes, escaped as JSON wants it.
 void append_json_string(std::string& out, std::string_view text);
 

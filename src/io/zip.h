@@ -53,7 +53,8 @@ class ZipReader {
 /// Writes members one after the other, then the directory.
 class ZipWriter {
  public:
-  explicit ZipWriter(Sink sink) : sink_(std::move(sink)) {}
+  /// `who` opens messages.
+  explicit ZipWriter(Sink sink, const char* who = "save_npz") : sink_(std::move(sink)), who_(who) {}
 
   /// `contents(sink)` gives the same `bytes` each time it is called.
   void add(const std::string& name, std::uint64_t bytes, bool deflate,
@@ -64,6 +65,7 @@ class ZipWriter {
   void put(std::string_view part);
 
   Sink sink_;
+  const char* who_;
   std::uint64_t at_ = 0;
   std::uint64_t count_ = 0;
   std::string directory_;

@@ -34,10 +34,10 @@ void in_steps(std::string_view part, const F& use) {
 /// Deflates what it is given and passes it on.
 class Deflater {
  public:
-  explicit Deflater(Sink sink) : sink_(std::move(sink)) {
+  Deflater(Sink sink, const char* who) : sink_(std::move(sink)) {
     if (deflateInit2(&z_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) !=
         Z_OK) {
-      throw OutOfMemory("save_npz: no memory to deflate with", 1U << 18, 0);
+      throw OutOfMemory(message(who, ": no memory to deflate with"), 1U << 18, 0);
     }
   }
   ~Deflater() { deflateEnd(&z_); }
@@ -110,7 +110,7 @@ void ZipWriter::add(const std::string& name, std::uint64_t bytes, bool deflate,
 
   const std::uint64_t data = at_;
   if (deflate) {
-    Deflater deflater([&](std::string_view part) { put(part); });
+    Deflater deflater([&](std::string_view part) { put(part); }, who_);
     contents([&](std::string_view part) {
       in_steps(part, [&](const Bytef* block, uInt count) {
         add_crc(block, count);

@@ -1,8 +1,6 @@
 // Optimizers and schedules by name; parts of a checkpoint.
 #include "train/parts.h"
 
-#include <filesystem>
-
 #include "core/number_text.h"
 
 namespace baregrad::train {
@@ -51,14 +49,22 @@ std::unique_ptr<optim::LRScheduler> make_schedule(const Config& config, optim::O
   return std::make_unique<optim::LRScheduler>(optimizer, std::move(curve));
 }
 
+std::string checkpoints_of(const std::string& folder) { return folder + "/checkpoints"; }
+
+bool has_run(const std::string& folder) {
+  return !io::CheckpointFolder(checkpoints_of(folder)).steps().empty();
+}
+
+void check_has_run(const std::string& folder) {
+  if (has_run(folder)) return;
+  throw IoError(message("train: there is no checkpoint in '", checkpoints_of(folder),
+                        "'; `baregrad train --out ", folder, "` begins a run there"));
+}
+
 io::CheckpointFolder::Found newest_checkpoint(const std::string& folder) {
-  const std::string checkpoints = folder + "/checkpoints";
-  std::error_code error;
-  if (std::filesystem::is_directory(checkpoints, error)) {
-    if (auto found = io::CheckpointFolder(checkpoints).latest()) return std::move(*found);
-  }
-  throw IoError(message("train: there is no checkpoint in ", checkpoints,
-                        "; `baregrad train --out ", folder, "` makes some"));
+  if (auto found = io::CheckpointFolder(checkpoints_of(folder)).latest()) return std::move(*found);
+  check_has_run(folder);
+  return newest_checkpoint(folder);  // one came just now
 }
 
 const State& part_of(const io::Checkpoint& checkpoint, const char* name) {

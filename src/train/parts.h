@@ -21,6 +21,11 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config,
 std::unique_ptr<optim::LRScheduler> make_schedule(const Config& config, optim::Optimizer& optimizer,
                                                   std::int64_t total_steps);
 
+std::string checkpoints_of(const std::string& folder);
+/// Whether a folder holds a run: it has a checkpoint, good or damaged.
+bool has_run(const std::string& folder);
+/// Throws IoError where there is no run, and says how to begin one.
+void check_has_run(const std::string& folder);
 /// The newest that loads. Throws IoError where there is no run, or none loads.
 io::CheckpointFolder::Found newest_checkpoint(const std::string& folder);
 /// Throws IoError when it is missing.

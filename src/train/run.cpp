@@ -17,6 +17,7 @@
 #include "core/message.h"
 #include "core/number_text.h"
 #include "io/atomic_file.h"
+#include "io/folder_lock.h"
 #include "io/text.h"
 #include "train/consistency.h"
 #include "train/parts.h"
@@ -32,6 +33,25 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+constexpr const char* kTrain = "train";
+
+[[noreturn]] void refuse_run(const std::string& folder) {
+  throw ValueError(message("train: there is a run in '", folder,
+                           "' already; go on with `baregrad train --resume --out ", folder,
+                           "`, or take another folder"));
+}
+
+void check_no_run(const std::string& folder) {
+  if (!has_run(folder)) return;
+  try {
+    const io::FolderLock lock(folder, kTrain);  // a run that is going on cannot be resumed either
+  } catch (const io::FolderInUse&) {
+    throw;
+  } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): the folder may be read-only
+  }
+  refuse_run(folder);
 }
 
 std::string json_text(const Config& config) {
@@ -56,7 +76,8 @@ struct Run::Impl {
                             .shuffle = true,
                             .seed = config.seed,
                             .workers = config.workers}),
-        memory(config.alloc) {
+        memory(config.alloc),
+        files(checkpoints_of(folder), config.keep) {
     config.data = task.name;
     manual_seed(config.seed);
     model = make_model(config);
@@ -64,7 +85,11 @@ struct Run::Impl {
     schedule = make_schedule(config, *optimizer, config.epochs * loader.size());
   }
 
-  std::string checkpoints() const { return folder + "/checkpoints"; }
+  void move_to(const std::string& where) {
+    folder = where;
+    files = io::CheckpointFolder(checkpoints_of(where), config.keep);
+  }
+
   std::int64_t total_step() const noexcept {
     return loader.epoch() * loader.size() + loader.position();
   }
@@ -109,12 +134,34 @@ struct Run::Impl {
                     .right = right});
   }
 
-  void save(Listener& listener) {
+  std::string save() {
+    lock->check();
     metrics->flush();
     events->flush();
-    io::CheckpointFolder files(checkpoints(), config.keep);
-    listener.saved(files.save(total_step(), checkpoint()));
+    std::string path = files.save(total_step(), checkpoint());
     saved_step = total_step();
+    return path;
+  }
+
+  /// Makes a run of the folder, which exists and is locked. The checkpoint comes last: until it is
+  /// there, a run can be begun here again.
+  void begin() {
+    if (has_run(folder)) refuse_run(folder);
+    remove_left_over();
+    io::write_whole(folder + "/config.json", json_text(config), kTrain);
+    open_logs();
+    save();
+  }
+
+  /// What a process left that was killed while it wrote.
+  void remove_left_over() const {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      const std::string name = entry.path().filename().string();
+      for (const char* target : {"config.json", "graph.dot", "graph.svg"}) {
+        if (io::is_temporary_of(name, target)) io::remove_abandoned(entry.path().string());
+      }
+    }
   }
 
   void step(const data::Batch& batch) {
@@ -188,7 +235,7 @@ struct Run::Impl {
       if (listener.wants_stop()) return false;
       const bool due = config.checkpoint_steps > 0 && now.step < now.steps &&
                        now.total_step % config.checkpoint_steps == 0;
-      if (due) save(listener);
+      if (due) listener.saved(save());
     }
     Epoch epoch;
     epoch.train = now;
@@ -207,15 +254,17 @@ struct Run::Impl {
     right = 0;
     items = 0;
     listener.epoch(epoch);
-    save(listener);
+    listener.saved(save());
     return true;
   }
 
+  std::optional<io::FolderLock> lock;  // the first member: given back last of all
   Config config;
   std::string folder;
   Task task;
   data::DataLoader loader;
   StepMemory memory;
+  io::CheckpointFolder files;
   std::shared_ptr<nn::Module> model;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::unique_ptr<optim::LRScheduler> schedule;
@@ -238,18 +287,36 @@ Run::~Run() = default;
 
 Run::Run(const Config& config, const std::string& folder) {
   config.check();
-  if (fs::exists(folder + "/config.json")) {
-    throw ValueError(message("train: there is a run in ", folder,
-                             " already; go on with --resume, or take another folder"));
-  }
+  check_no_run(folder);  // before data is loaded for nothing
   impl_ = std::make_unique<Impl>(config, folder);
-  io::make_folder(folder, "train");
-  io::write_whole(folder + "/config.json", json_text(impl_->config), "train");
-  impl_->open_logs();
+  io::make_folder(folder, kTrain);
+  impl_->lock.emplace(folder, kTrain);
+  impl_->begin();
+}
+
+Run Run::start(const Config& config, const std::string& parent) {
+  config.check();
+  auto impl = std::make_unique<Impl>(config, parent);
+  io::make_folder(parent, kTrain);
+  const std::string first = message(parent, "/", impl->config.data, "-", config.model);
+  for (std::int64_t i = 1; !impl->lock; ++i) {
+    const std::string folder = i == 1 ? first : message(first, "-", i);
+    if (!io::make_new_folder(folder, kTrain)) continue;
+    try {
+      impl->lock.emplace(folder, kTrain);
+    } catch (const io::FolderInUse&) {
+      continue;  // somebody was told this very name, and was faster
+    }
+    impl->move_to(folder);
+  }
+  impl->begin();
+  return Run(std::move(impl));
 }
 
 Run Run::resume(const std::string& folder, const Config& changes,
                 const std::vector<std::string>& given) {
+  check_has_run(folder);
+  io::FolderLock lock(folder, kTrain);
   const io::CheckpointFolder::Found found = newest_checkpoint(folder);
   const auto& stored = part_of(found.checkpoint, "config").values;
   check_network_parts(found.checkpoint, Config::from_values(stored));
@@ -265,6 +332,8 @@ Run Run::resume(const std::string& folder, const Config& changes,
     value = wanted.at(name);
   }
   auto impl = std::make_unique<Impl>(Config::from_values(values), folder);
+  impl->lock.emplace(std::move(lock));
+  impl->remove_left_over();
   impl->restore(found.checkpoint, found.step);
   impl->damaged = found.damaged;
   impl->saved_step = found.step;
@@ -273,6 +342,7 @@ Run Run::resume(const std::string& folder, const Config& changes,
 }
 
 const Config& Run::config() const noexcept { return impl_->config; }
+const std::string& Run::folder() const noexcept { return impl_->folder; }
 const Task& Run::task() const noexcept { return impl_->task; }
 nn::Module& Run::model() noexcept { return *impl_->model; }
 std::int64_t Run::total_step() const noexcept { return impl_->total_step(); }
@@ -286,12 +356,12 @@ Outcome Run::train(Listener& listener) {
                            {.batch_size = std::min<std::int64_t>(4, run.config.batch)});
     // Recorded from a copy: the run itself begins with the generator as it was seeded.
     const Generator::State generator = default_generator().state();
-    io::write_whole(run.folder + "/graph.dot", graph_of_step(*run.model, *first.next()), "train");
+    io::write_whole(run.folder + "/graph.dot", graph_of_step(*run.model, *first.next()), kTrain);
     default_generator().set_state(generator);
   }
   while (!run.finished()) {
     if (run.train_epoch(listener)) continue;
-    if (run.saved_step != run.total_step()) run.save(listener);
+    if (run.saved_step != run.total_step()) listener.saved(run.save());
     return Outcome::Stopped;
   }
   return Outcome::Finished;

@@ -6,7 +6,6 @@ Small runs on the program's own digits: no file is needed.
 import json
 import os
 import pathlib
-import random
 import re
 import signal
 import subprocess
@@ -192,36 +191,6 @@ class InterruptionTest(TrainTest):
             done = run(*found[1].split())
             self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.final_checkpoint(), self.final_checkpoint(truth))
-
-    def test_kill_9_at_any_moment(self):
-        """Every killed run goes on, and the last file has the bytes of one that was never killed."""
-        kills = 200 if LONG else 50
-        arguments = [*small(60), "--test-items", "200", "--checkpoint-steps", "3", "--workers", "1"]
-        truth = self.folder / "truth"
-        begin = time.monotonic()
-        done = run("train", *arguments, "--out", str(truth))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        whole = time.monotonic() - begin
-        rng = random.Random(5)
-        killed = 0
-        while killed < kills:
-            resume = (self.run_folder / "config.json").exists() and any(
-                (self.run_folder / "checkpoints").glob("step-*.safetensors"))
-            if not resume:
-                subprocess.run(["rm", "-rf", str(self.run_folder)], check=True)
-            child = self.start(*(["--resume"] if resume else arguments))
-            time.sleep(rng.uniform(0.2, 1.0) * whole * 3 / kills + rng.uniform(0, 0.3))
-            child.kill()
-            _, errors = child.communicate(timeout=60)
-            self.assertIn(child.returncode, [-signal.SIGKILL, 0], errors)
-            killed += 1
-            if child.returncode == 0:
-                self.assertEqual(self.final_checkpoint(), self.final_checkpoint(truth))
-                subprocess.run(["rm", "-rf", str(self.run_folder)], check=True)
-        if (self.run_folder / "checkpoints").exists():
-            done = run("train", "--resume", "--out", str(self.run_folder))
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(self.final_checkpoint(), self.final_checkpoint(truth))
 
 
 if __name__ == "__main__":

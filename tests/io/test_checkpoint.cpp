@@ -1,4 +1,7 @@
 // Checkpoints: all parts come back; damage is noticed; the folder keeps the last and finds them.
+#include <atomic>
+#include <thread>
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -81,6 +84,21 @@ TEST(Checkpoint, WhatCannotBeSaved) {
   checkpoint.parts["model"].tensors = {{"w", one}, {"w", one}};
   EXPECT_EQ(error_of<ValueError>([&] { io::save_checkpoint(folder.file("c"), checkpoint); }),
             "save_checkpoint: two tensors are named 'model/w'");
+  // Errors name the function that was called, not those it is made of.
+  EXPECT_EQ(
+      error_of<IoError>([&] { io::save_checkpoint(folder.file("no/c"), small_checkpoint(1)); }),
+      "save_checkpoint: cannot write '" + folder.file("no/c") + "': No such file or directory");
+  EXPECT_EQ(error_of<IoError>([&] { io::load_checkpoint(folder.file("no")); }),
+            "load_checkpoint: cannot read '" + folder.file("no") + "': No such file or directory");
+  const std::string nul("m\0x", 3);
+  Checkpoint two = small_checkpoint(1);
+  two.parts[nul] = {};
+  EXPECT_EQ(error_of<ValueError>([&] { io::save_checkpoint(folder.file("c"), two); }),
+            "save_checkpoint: the part 'm?x' holds a NUL character");
+  two.parts.erase(nul);
+  two.parts["loader"].values[nul] = "v";
+  EXPECT_EQ(error_of<ValueError>([&] { io::save_checkpoint(folder.file("c"), two); }),
+            "save_checkpoint: metadata key 'loader/m?x' holds a NUL character");
   EXPECT_EQ(folder.files(), 0U);
 }
 
@@ -173,9 +191,6 @@ TEST(CheckpointFolder, KeepsTheLast) {
   EXPECT_TRUE(found->damaged.empty());
   expect_same_parts(found->checkpoint, small_checkpoint(5));
 
-  // A run that went back: what it just wrote stays, though its step is the least.
-  checkpoints.save(5, small_checkpoint(0));
-  EXPECT_EQ(checkpoints.steps(), (std::vector<std::int64_t>{5, 40, 50}));
   // The same step again replaces its file.
   checkpoints.save(50, small_checkpoint(9));
   EXPECT_EQ(number_of(*checkpoints.latest()), 9);
@@ -200,6 +215,87 @@ TEST(CheckpointFolder, StepsOfAnyLength) {
   }
   EXPECT_EQ(checkpoints.steps().size(), 4U);
   EXPECT_THROW(checkpoints.save(-1, small_checkpoint(1)), ValueError);
+}
+
+TEST(CheckpointFolder, WhatWasSavedLastIsTheNewest) {
+  const TemporaryFolder folder;
+  const auto steps = [&] { return CheckpointFolder(folder.file("")).steps(); };
+  for (const bool restarts : {false, true}) {
+    for (const auto& entry : fs::directory_iterator(folder.file(""))) fs::remove(entry.path());
+    CheckpointFolder old(folder.file(""), 3);
+    for (const int step : {100, 200, 300}) old.save(step, small_checkpoint(step));
+    CheckpointFolder run(folder.file(""), 3);
+    for (int step = 1; step <= 4; ++step) {
+      // One object, or one for each save, as processes that come and go have.
+      if (restarts) run = CheckpointFolder(folder.file(""), 3);
+      run.save(step, small_checkpoint(step));
+      const auto found = CheckpointFolder(folder.file("")).latest();
+      EXPECT_EQ(found->step, step);
+      EXPECT_EQ(number_of(*found), step);
+    }
+    EXPECT_EQ(steps(), (std::vector<std::int64_t>{2, 3, 4}));
+    // And back once more, onto a step that is there.
+    run.save(2, small_checkpoint(22));
+    EXPECT_EQ(number_of(*CheckpointFolder(folder.file("")).latest()), 22);
+    EXPECT_EQ(steps(), (std::vector<std::int64_t>{2, 3, 4}));
+    run.save(3, small_checkpoint(33));
+    run.save(5, small_checkpoint(55));
+    EXPECT_EQ(steps(), (std::vector<std::int64_t>{2, 3, 5}));
+    EXPECT_EQ(number_of(*CheckpointFolder(folder.file("")).latest()), 55);
+    // A damaged newest file is reported, and the one saved before it is taken.
+    fs::resize_file(run.path_of(5), 7);
+    const auto found = CheckpointFolder(folder.file("")).latest();
+    EXPECT_EQ(number_of(*found), 33);
+    EXPECT_EQ(found->damaged.size(), 1U);
+  }
+}
+
+TEST(CheckpointFolder, ARunThatNeverWentBackKnowsNoGenerations) {
+  // The bytes of a checkpoint depend on what it holds alone.
+  const TemporaryFolder folder;
+  CheckpointFolder run(folder.file("a"), 2);
+  for (int step = 0; step < 5; ++step) run.save(step, small_checkpoint(step));
+  io::save_checkpoint(folder.file("alone"), small_checkpoint(4));
+  EXPECT_EQ(test::contents(run.path_of(4)), test::contents(folder.file("alone")));
+  run.save(3, small_checkpoint(3));
+  EXPECT_EQ(io::load_safetensors(run.path_of(3)).metadata.at("/generation"), "1");
+  EXPECT_EQ(io::load_checkpoint(run.path_of(3)).parts.size(), 2U);
+}
+
+TEST(CheckpointFolder, ReadingChangesNothing) {
+  const TemporaryFolder folder;
+  const std::string left = folder.file("step-000000001.safetensors.123.0.tmp");
+  test::put_file(left, "half");
+  const CheckpointFolder checkpoints(folder.file(""));
+  EXPECT_FALSE(checkpoints.latest().has_value());
+  EXPECT_TRUE(checkpoints.steps().empty());
+  EXPECT_TRUE(fs::exists(left));
+  const CheckpointFolder absent(folder.file("no/such"));
+  EXPECT_FALSE(absent.latest().has_value());
+  EXPECT_TRUE(absent.steps().empty());
+  EXPECT_FALSE(fs::exists(folder.file("no")));
+}
+
+TEST(CheckpointFolder, IsReadWhileItIsWritten) {
+  const TemporaryFolder folder;
+  CheckpointFolder(folder.file(""), 1).save(0, small_checkpoint(0));
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    CheckpointFolder checkpoints(folder.file(""), 1);
+    for (int step = 1; step <= 150; ++step) checkpoints.save(step, small_checkpoint(step));
+    done = true;
+  });
+  int last = 0;
+  while (!done) {
+    const auto found = CheckpointFolder(folder.file("")).latest();
+    ASSERT_TRUE(found.has_value());
+    EXPECT_TRUE(found->damaged.empty());
+    EXPECT_EQ(number_of(*found), found->step);
+    EXPECT_GE(found->step, last);
+    last = static_cast<int>(found->step);
+  }
+  writer.join();
+  EXPECT_EQ(CheckpointFolder(folder.file("")).latest()->step, 150);
 }
 
 TEST(CheckpointFolder, FallsBackWhenTheNewestIsDamaged) {
@@ -237,13 +333,13 @@ TEST(CheckpointFolder, RemovesWhatACutOffSaveLeft) {
   }
   const int descriptor = ::open(busy.c_str(), O_RDONLY);
   ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);  // as somebody who still writes it
-  const CheckpointFolder checkpoints(folder.file(""));
+  CheckpointFolder checkpoints(folder.file(""));
+  checkpoints.save(1, small_checkpoint(1));
   EXPECT_FALSE(fs::exists(left));
   EXPECT_TRUE(fs::exists(busy));
-  EXPECT_EQ(folder.files(), 6U);
-  EXPECT_FALSE(checkpoints.latest().has_value());
+  EXPECT_EQ(folder.files(), 7U);
   ::close(descriptor);
-  const CheckpointFolder again(folder.file(""));
+  checkpoints.save(1, small_checkpoint(1));
   EXPECT_FALSE(fs::exists(busy));
 }
 
@@ -256,9 +352,12 @@ TEST(CheckpointFolder, FoldersThatCannotBe) {
   EXPECT_EQ(error_of<ValueError>([&] { CheckpointFolder(folder.file("a"), 0); }),
             "CheckpointFolder: keep must be at least 1, is 0");
   CheckpointFolder gone(folder.file("gone"));
-  fs::remove(folder.file("gone"));
-  EXPECT_NE(error_of<IoError>([&] { gone.latest(); }), "");
-  EXPECT_NE(error_of<IoError>([&] { gone.save(1, small_checkpoint(1)); }), "");
+  gone.save(1, small_checkpoint(1));
+  fs::remove_all(folder.file("gone"));
+  EXPECT_EQ(
+      error_of<IoError>([&] { gone.save(2, small_checkpoint(1)); }),
+      "CheckpointFolder::save: cannot write '" + gone.path_of(2) + "': No such file or directory");
+  EXPECT_FALSE(fs::exists(folder.file("gone")));
   fs::create_directory(folder.file("real"));
   fs::create_symlink("real", folder.file("link"));
   CheckpointFolder(folder.file("link/")).save(1, small_checkpoint(1));

@@ -158,6 +158,19 @@ TEST(Events, EachRunHasAFileAndResumesAtAStep) {
   EXPECT_EQ(fields(start.at(7)).at(1), "1");
 }
 
+TEST(Events, NamesAreFreshAndInOrder) {
+  // Many starts in one second with one process number, as containers have them.
+  const TemporaryFolder folder;
+  std::vector<std::string> paths;
+  for (int i = 0; i < 20; ++i) paths.push_back(EventWriter(folder.file("")).path());
+  EXPECT_EQ(folder.files(), 20U);
+  EXPECT_TRUE(std::is_sorted(paths.begin(), paths.end()));
+  // A clock that was set back, and a name that says nothing.
+  test::put_file(folder.file("events.out.tfevents.4000000000.host.1.0"), "");
+  test::put_file(folder.file("events.out.tfevents.99999999999999999999.host.1.0"), "");
+  EXPECT_NE(EventWriter(folder.file("")).path().find("tfevents.4000000001."), std::string::npos);
+}
+
 TEST(Events, ARecordIsThereWhenTheCallReturns) {
   const TemporaryFolder folder;
   EventWriter writer(folder.file(""));
@@ -185,6 +198,8 @@ TEST(Events, Errors) {
             "EventWriter::add_scalar: the tag '\\xff' is not UTF-8");
   EXPECT_EQ(error_of<ValueError>([&] { writer.add_text("\xff", "", 1); }),
             "EventWriter::add_text: the tag '\\xff' is not UTF-8");
+  EXPECT_EQ(error_of<ValueError>([&] { writer.add_scalar(std::string("a\0b", 3), 1, 1); }),
+            "EventWriter::add_scalar: the tag 'a\\x00b' holds a NUL character");
 }
 
 }  // namespace

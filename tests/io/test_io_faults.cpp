@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,8 +124,8 @@ TEST(IoFaults, TheOrderOfASave) {
     if (once.empty() || once.back() != name) once.push_back(name);
   }
   EXPECT_EQ(once,
-            (std::vector<std::string>{"open", "close", "unlink", "open", "write", "fsync", "close",
-                                      "rename", "open", "fsync", "close", "unlink"}));
+            (std::vector<std::string>{"open", "close", "unlink", "open", "write", "fsync", "rename",
+                                      "close", "open", "fsync", "close", "unlink"}));
 }
 
 /// The parameter: how many checkpoints are kept. The disk need not be waited for: what is tested is
@@ -264,7 +265,48 @@ TEST(IoFaults, FoldersThatCannotBeSynced) {
     return -1;
   };
   EXPECT_EQ(io::sync_folder(folder.file("")), EIO);
-  EXPECT_NE(error_of<IoError>([&] { CheckpointFolder(folder.file("new/folder")); }), "");
+  EXPECT_NE(error_of<IoError>([&] { io::make_folder(folder.file("new/folder"), "test"); }), "");
+}
+
+TEST(IoFaults, ATemporaryIsNotRemovedBeforeItIsLocked) {
+  // Between the moment a temporary appears and its lock, somebody cleans up.
+  static std::string place;
+  static int cleaned;
+  const TemporaryFolder folder;
+  place = folder.file("");
+  cleaned = 0;
+  const SystemCalls real = system_calls;
+  system_calls.flock = [](int descriptor, int operation) {
+    if (cleaned < 5) {
+      for (const auto& entry : std::filesystem::directory_iterator(place)) {
+        const std::string path = entry.path().string();
+        if (!path.ends_with(".tmp")) continue;
+        std::filesystem::remove(path);
+        ++cleaned;
+      }
+    }
+    return ::flock(descriptor, operation);
+  };
+  io::save_checkpoint(folder.file("c"), large_checkpoint(1));
+  system_calls = real;
+  EXPECT_EQ(cleaned, 5);
+  EXPECT_EQ(checked_number_of(io::load_checkpoint(folder.file("c"))), 1);
+  EXPECT_EQ(folder.files(), 1U);
+}
+
+TEST(IoFaults, WithoutLocksNothingIsRemoved) {
+  const TemporaryFolder folder;
+  test::put_file(folder.file("step-000000001.safetensors.7.7.tmp"), "half");
+  const SystemCalls real = system_calls;
+  system_calls.flock = [](int, int) {
+    errno = ENOLCK;
+    return -1;
+  };
+  CheckpointFolder(folder.file("")).save(1, large_checkpoint(1));
+  EXPECT_EQ(folder.files(), 2U);
+  system_calls = real;
+  CheckpointFolder(folder.file("")).save(2, large_checkpoint(2));
+  EXPECT_EQ(folder.files(), 2U);
 }
 
 TEST(IoFaults, ARecordIsAppendedWholeOrNotAtAll) {

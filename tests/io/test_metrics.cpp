@@ -53,6 +53,8 @@ TEST(Metrics, ATornLastLineIsCutOff) {
            {"{\"step\":1", ""},
            {"{\"step\":1}\n", "{\"step\":1}\n"},
            {"{\"step\":1}\n{\"st", "{\"step\":1}\n"},
+           {"{\"step\":1,\"a\":2}", "{\"step\":1,\"a\":2}\n"},  // nothing but its end is missing
+           {std::string("{\"step\":1}\n\0\0\0", 15), "{\"step\":1}\n"},
        }) {
     test::put_file(path, before);
     MetricsWriter writer(path);
@@ -65,7 +67,7 @@ TEST(Metrics, ATornLastLineIsCutOff) {
 TEST(Metrics, ResumeDropsWhatIsWrittenAgain) {
   const TemporaryFolder folder;
   const std::string path = folder.file("m");
-  const std::string note = "{\"note\":\"of another program\"}\n{\"step\":x}\n";
+  const std::string note = "{\"step\":0,\"note\":\"before\"}\n";
   test::put_file(path, note + "{\"step\":1}\n{\"step\":2,\"a\":1}\n{\"step\":3}\n{\"ste");
   MetricsWriter writer(path, 2);
   EXPECT_EQ(test::contents(path), note + "{\"step\":1}\n");
@@ -77,6 +79,42 @@ TEST(Metrics, ResumeDropsWhatIsWrittenAgain) {
   EXPECT_EQ(test::contents(path), note + "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
 }
 
+TEST(Metrics, AFileOfAnotherProgramIsLeftAsItIs) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m");
+  for (const std::string text :
+       {"a thesis without a line end", "{", "{\"st", "{\"note\":\"x\"}\n", "{\"step\":x}\n",
+        "{\"step\":1}\nnotes\n", "{\"step\":1}\nnotes", "{\"step\":1} and more\n", "\n"}) {
+    test::put_file(path, text);
+    for (const std::optional<std::int64_t> resume :
+         {std::optional<std::int64_t>(), std::optional<std::int64_t>(0)}) {
+      EXPECT_NE(
+          error_of<IoError>([&] { MetricsWriter(path, resume); }).find("not a line of metrics"),
+          std::string::npos)
+          << text;
+      EXPECT_EQ(test::contents(path), text);
+    }
+  }
+}
+
+TEST(Metrics, EveryNameOccursOnce) {
+  const TemporaryFolder folder;
+  MetricsWriter writer(folder.file("m"));
+  EXPECT_EQ(error_of<ValueError>([&] {
+              writer.write(1, {{"a", 1.0}, {"b", 2.0}, {"a", 3.0}});
+            }),
+            "MetricsWriter::write: the name 'a' occurs twice");
+  EXPECT_EQ(error_of<ValueError>([&] {
+              writer.write(1, {{"step", std::int64_t{7}}});
+            }),
+            "MetricsWriter::write: the name 'step' occurs twice; the step is the first argument");
+  EXPECT_EQ(error_of<ValueError>([&] {
+              writer.write(1, {{std::string("a\0b", 3), 1.0}});
+            }),
+            "MetricsWriter::write: the name 'a?b' holds a NUL character");
+  EXPECT_EQ(test::contents(folder.file("m")), "");
+}
+
 TEST(Metrics, Errors) {
   const TemporaryFolder folder;
   EXPECT_NE(error_of<IoError>([&] { MetricsWriter(folder.file("a/b")); }), "");
@@ -84,11 +122,11 @@ TEST(Metrics, Errors) {
   EXPECT_EQ(error_of<ValueError>([&] {
               writer.write(1, {{"\xff", 1.0}});
             }),
-            "MetricsWriter::write: '\\xff' is not UTF-8");
+            "MetricsWriter::write: the name '\\xff' is not UTF-8");
   EXPECT_EQ(error_of<ValueError>([&] {
               writer.write(1, {{"a", std::string("\xff")}});
             }),
-            "MetricsWriter::write: '\\xff' is not UTF-8");
+            "MetricsWriter::write: the text '\\xff' is not UTF-8");
   EXPECT_EQ(test::contents(folder.file("m")), "");
 }
 

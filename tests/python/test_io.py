@@ -270,3 +270,170 @@ def test_event_writer(tmp_path):
     assert b"note" in records[3] and b"hello" in records[3]
     with pytest.raises(TypeError, match="add_scalar: takes a number"):
         bg.io.EventWriter(tmp_path / "events").add_scalar("x", "text", 1)
+
+
+def test_loaded_tensors_are_copies(tmp_path):
+    """Neither a file that is rewritten in place nor one that is cut short matters to them."""
+    truth = np.arange(100000.0)
+    for name in ("x.safetensors", "x.npy", "x.npz"):
+        path = tmp_path / name
+        bg.save(truth if name.endswith("npy") else {"x": truth}, path)
+        loaded = bg.load(path)
+        loaded = loaded if name.endswith("npy") else loaded["x"]
+        path.write_bytes(b"\xff" * path.stat().st_size)
+        os.truncate(path, 0)
+        np.testing.assert_array_equal(np.asarray(loaded), truth)
+    path = tmp_path / "c.safetensors"
+    bg.io.save_checkpoint(path, {"p": {"x": bg.asarray(truth)}})
+    loaded = bg.io.load_checkpoint(path)["p"]["x"]
+    os.truncate(path, 0)
+    np.testing.assert_array_equal(np.asarray(loaded), truth)
+
+
+def test_mmap_is_asked_for(tmp_path):
+    path = tmp_path / "x.npy"
+    bg.save(np.arange(100000.0), path)
+    before = path.read_bytes()
+    loads = [lambda: bg.load(path, mmap=True), lambda: bg.io.load_npy(path, mmap=True)]
+    for load in loads:
+        x = load()
+        with path.open("r+b") as file:
+            file.seek(len(before) - 8)
+            file.write(struct.pack("<d", -1.0))
+        assert x[-1].item() == -1.0  # it is the file
+        x[0] = 5.0
+        assert path.read_bytes() == before[:-8] + struct.pack("<d", -1.0)  # private
+        path.write_bytes(before)
+    bg.save({"x": bg.ones((3,))}, tmp_path / "x.safetensors")
+    assert bg.io.load_safetensors(tmp_path / "x.safetensors", mmap=True)["x"].shape == (3,)
+    assert bg.load(tmp_path / "x.safetensors", mmap=True).metadata == {}
+    bg.save({"x": bg.ones((3,))}, tmp_path / "x.npz")
+    with pytest.raises(ValueError, match="load: a .npz file is an archive"):
+        bg.load(tmp_path / "x.npz", mmap=True)
+
+
+NUL = "w\0evil"
+
+
+def test_names_with_nul(tmp_path):
+    x, y = bg.ones((1,)), bg.zeros((1,))
+    path = tmp_path / "x.safetensors"
+    linear = bg.nn.Linear(2, 2)
+    for act in [
+        lambda: bg.save({"w": x, NUL: y}, path),
+        lambda: bg.save({"w": x, NUL: y}, tmp_path / "x.npz"),
+        lambda: bg.save({"w": x}, path, metadata={NUL: "v"}),
+        lambda: bg.io.safetensors_bytes({"w": x, NUL: y}),
+        lambda: bg.io.save_npz(tmp_path / "x.npz", {NUL: y}),
+        lambda: bg.io.save_checkpoint(path, {"m": {"w": x}, "m\0x": {"w": y}}),
+        lambda: bg.io.save_checkpoint(path, {"m": {"w": x, NUL: y}}),
+        lambda: bg.io.save_checkpoint(path, {"m": {NUL: 1}}),
+        lambda: bg.io.CheckpointFolder(tmp_path / "c").save(1, {"m\0x": {}}),
+        lambda: linear.load_state_dict({**linear.state_dict(), "weight\0x": x}),
+        lambda: bg.io.MetricsWriter(tmp_path / "m").write(1, {NUL: 1}),
+        lambda: bg.io.EventWriter(tmp_path / "e").add_scalar(NUL, 1.0, 1),
+        lambda: bg.io.EventWriter(tmp_path / "e").add_text(NUL, "text", 1),
+        lambda: bg.save(x, str(tmp_path / "x\0.npy")),
+        lambda: bg.load(str(tmp_path / "x\0.npy")),
+    ]:
+        with pytest.raises(ValueError):
+            act()
+    for act in [
+        lambda: bg.io.CheckpointFolder(str(tmp_path / "a\0b")),
+        lambda: bg.io.MetricsWriter(str(tmp_path / "a\0b")),
+        lambda: bg.io.load_npy(str(tmp_path / "a\0b.npy")),
+    ]:
+        with pytest.raises((ValueError, TypeError)):
+            act()
+    assert not path.exists() and not (tmp_path / "x.npz").exists() and not (tmp_path / "a").exists()
+    # A file of another program.
+    header = json.dumps({n: {"dtype": "U8", "shape": [1], "data_offsets": [i, i + 1]}
+                         for i, n in enumerate(["w", NUL])}).encode()
+    data = struct.pack("<Q", len(header)) + header + b"ab"
+    with pytest.raises(OSError, match="NUL"):
+        bg.io.parse_safetensors(data)
+    path.write_bytes(data)
+    with pytest.raises(OSError, match="NUL"):
+        bg.load(path)
+    # Text that is no name comes back whole.
+    bg.io.save_checkpoint(path, {"m": {"text": "a\0b"}})
+    assert bg.io.load_checkpoint(path) == {"m": {"text": "a\0b"}}
+
+
+@pytest.mark.parametrize("name", ["\udc80", "a\udfffb"])
+def test_names_with_lone_surrogates(tmp_path, name):
+    x = bg.ones((1,))
+    for act in [
+        lambda: bg.io.save_checkpoint(tmp_path / "c", {"m": {name: x}}),
+        lambda: bg.io.save_checkpoint(tmp_path / "c", {name: {"w": x}}),
+        lambda: bg.io.save_checkpoint(tmp_path / "c", {"m": {"w": name}}),
+        lambda: bg.io.safetensors_bytes({name: x}),
+    ]:
+        with pytest.raises(ValueError):
+            act()
+
+
+def test_errors_name_the_function_that_was_called(tmp_path):
+    none = str(tmp_path / "no" / "x")
+    x = bg.ones((1,))
+    for who, act in [
+        ("load", lambda: bg.load(none + ".safetensors")),
+        ("load", lambda: bg.load(none + ".npy")),
+        ("load", lambda: bg.load(none + ".npz")),
+        ("save", lambda: bg.save({"x": x}, none + ".safetensors")),
+        ("save", lambda: bg.save(x, none + ".npy")),
+        ("save", lambda: bg.save({"x": x}, none + ".npz")),
+        ("load_safetensors", lambda: bg.io.load_safetensors(none)),
+        ("save_safetensors", lambda: bg.io.save_safetensors(none, {"x": x})),
+        ("load_npy", lambda: bg.io.load_npy(none)),
+        ("save_npy", lambda: bg.io.save_npy(none, x)),
+        ("load_npz", lambda: bg.io.load_npz(none)),
+        ("save_npz", lambda: bg.io.save_npz(none, {"x": x})),
+        ("load_checkpoint", lambda: bg.io.load_checkpoint(none)),
+        ("save_checkpoint", lambda: bg.io.save_checkpoint(none, {})),
+        ("MetricsWriter", lambda: bg.io.MetricsWriter(none)),
+    ]:
+        with pytest.raises(OSError, match=rf"^{who}: cannot"):
+            act()
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(b"no")
+    with pytest.raises(OSError, match=r"^load: '.*x.safetensors': 2 bytes"):
+        bg.load(path)
+    with pytest.raises(OSError, match=r"^load_checkpoint: '.*x.safetensors': 2 bytes"):
+        bg.io.load_checkpoint(path)
+
+
+def test_checkpoint_folder_of_a_run_that_went_back(tmp_path):
+    folder = bg.io.CheckpointFolder(tmp_path, keep=3)
+    for step in (100, 200, 300):
+        folder.save(step, parts(step))
+    folder = bg.io.CheckpointFolder(tmp_path, keep=3)
+    for step in (1, 2, 3, 4):
+        folder.save(step, parts(step))
+        assert bg.io.CheckpointFolder(tmp_path).latest().step == step
+    assert folder.steps() == [2, 3, 4]
+
+
+def test_checkpoint_folder_reads_without_a_trace(tmp_path):
+    left = tmp_path / "step-000000001.safetensors.1.2.tmp"
+    left.write_bytes(b"half")
+    assert bg.io.CheckpointFolder(tmp_path).latest() is None
+    assert left.exists()
+    assert bg.io.CheckpointFolder(tmp_path / "none").steps() == []
+    assert not (tmp_path / "none").exists()
+    bg.io.CheckpointFolder(tmp_path).save(1, parts(1))
+    assert not left.exists()
+
+
+def test_metrics_writer_refuses(tmp_path):
+    path = tmp_path / "thesis.txt"
+    for text in ("my thesis", "line\nline\n", '{"note": 1}\n'):
+        path.write_text(text)
+        with pytest.raises(OSError, match="not a line of metrics"):
+            bg.io.MetricsWriter(path)
+        assert path.read_text() == text
+    with bg.io.MetricsWriter(tmp_path / "m") as metrics:
+        with pytest.raises(ValueError, match="'step' occurs twice"):
+            metrics.write(1, {"step": 2})
+        metrics.write(1, {"loss": 2})
+    assert (tmp_path / "m").read_text() == '{"step":1,"loss":2}\n'

@@ -1,5 +1,6 @@
 // Runs: the same weights whatever happens on the way.
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -155,6 +156,57 @@ TEST(Run, RefusesWhatWouldChangeTheResult) {
   EXPECT_EQ(train::Run::resume(place, changed, {"workers"}).config().workers, 0);
   EXPECT_THROW(train::Run::resume(folder.file("nothing")), IoError);
   EXPECT_THROW(load_trained(folder.file("nothing")), IoError);
+}
+
+TEST(Run, HasAFolderToItself) {
+  const TemporaryFolder folder;
+  const std::string place = folder.file("run");
+  const auto in_use = [&](const auto& act) {
+    try {
+      act();
+    } catch (const IoError& error) {
+      return std::string(error.what()).find("in use by process ") != std::string::npos;
+    }
+    return false;
+  };
+  {
+    train::Run run(small(), place);
+    EXPECT_EQ(run.folder(), place);
+    EXPECT_TRUE(in_use([&] { train::Run(small(), place); }));
+    EXPECT_TRUE(in_use([&] { train::Run::resume(place); }));
+    EXPECT_EQ(load_trained(place).step, 0) << "readers do not mind";
+    train::Run moved = std::move(run);
+    EXPECT_TRUE(in_use([&] { train::Run::resume(place); }));
+  }
+  EXPECT_EQ(train::Run::resume(place).total_step(), 0);
+  EXPECT_THROW(train::Run(small(), place), ValueError);
+}
+
+TEST(Run, CanBeResumedFromItsFirstMoment) {
+  const Config config = small();
+  const std::vector<float> truth = weights_after(config);
+  const TemporaryFolder folder;
+  const std::string place = folder.file("run");
+  { const train::Run killed(config, place); }
+  train::Run run = train::Run::resume(place);
+  Quiet quiet;
+  EXPECT_EQ(run.train(quiet), Outcome::Finished);
+  EXPECT_EQ(weights_of(run), truth);
+  // What a process left that was killed before its first checkpoint is in nobody's way.
+  std::filesystem::remove_all(folder.file("run/checkpoints"));
+  EXPECT_THROW(train::Run::resume(folder.file("run")), IoError);
+}
+
+TEST(Run, StartsUnderTheFirstFreeName) {
+  const TemporaryFolder folder;
+  const std::string parent = folder.file("some/where");
+  const train::Run first = train::Run::start(small(), parent);
+  EXPECT_EQ(first.folder(), parent + "/digits-mlp");
+  std::filesystem::create_directory(parent + "/digits-mlp-2");
+  std::ofstream(parent + "/digits-mlp-3") << "not a folder";
+  EXPECT_EQ(train::Run::start(small(), parent).folder(), parent + "/digits-mlp-4");
+  EXPECT_EQ(train::Run::start(small(), parent).folder(), parent + "/digits-mlp-5");
+  EXPECT_EQ(load_trained(parent + "/digits-mlp-5").step, 0);
 }
 
 TEST(Trained, PredictsAsItWasEvaluated) {
