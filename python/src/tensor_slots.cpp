@@ -220,8 +220,9 @@ bool is_long_product(const Tensor& a, const Tensor& b) noexcept {
   return a.numel() > kLongProduct || b.numel() > kLongProduct || a.numel() * columns > kLongProduct;
 }
 
-PyType_Slot* tensor_slots() noexcept {
-  static PyType_Slot slots[] = {{Py_nb_add, slot(&binary<&add>)},
+namespace {
+// Filled at load: a static of the function would have a lock.
+PyType_Slot g_tensor_slots[] = {{Py_nb_add, slot(&binary<&add>)},
                                 {Py_nb_subtract, slot(&binary<&subtract>)},
                                 {Py_nb_multiply, slot(&binary<&multiply>)},
                                 {Py_nb_true_divide, slot(&binary<&divide>)},
@@ -266,7 +267,8 @@ PyType_Slot* tensor_slots() noexcept {
                                 {Py_mp_length, slot(&tensor_length)},
                                 {Py_sq_contains, slot(&tensor_contains)},
                                 {0, nullptr}};
-  return slots;
-}
+}  // namespace
+
+PyType_Slot* tensor_slots() noexcept { return g_tensor_slots; }
 
 }  // namespace baregrad::python

@@ -14,6 +14,7 @@
 #include "core/alloc_internal.h"
 #include "core/fast_tls.h"
 #include "core/history.h"
+#include "core/made_once.h"
 #include "core/recycle.h"
 #include "parallel/interrupt.h"
 
@@ -42,6 +43,9 @@ struct Shared final : detail::ForkParticipant {
   std::array<std::mutex, 64> leaf_locks;
 
   Shared() { detail::add_fork_participant(*this); }
+  ~Shared() { detail::remove_fork_participant(*this); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
   void before_fork() noexcept override { label_mutex.lock(); }
   void after_fork(bool in_child) noexcept override {
     label_mutex.unlock();
@@ -49,10 +53,8 @@ struct Shared final : detail::ForkParticipant {
     for (std::mutex& lock : leaf_locks) new (&lock) std::mutex;
   }
 };
-Shared& shared() {
-  static Shared& instance = *new Shared;
-  return instance;
-}
+constinit MadeOnce<Shared> g_shared;
+Shared& shared() { return g_shared.get(); }
 
 /// One string for all labels of one text; never freed, since nodes of any age point at them.
 const char* interned(std::string_view text) {

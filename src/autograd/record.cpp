@@ -14,6 +14,7 @@
 #include "baregrad/ops.h"
 #include "core/alloc_internal.h"
 #include "core/history.h"
+#include "core/made_once.h"
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/tape.h"
@@ -56,14 +57,13 @@ class BaseAfterWrite final : public Node {
 struct Refreshing final : detail::ForkParticipant {
   std::mutex mutex;
 
-  Refreshing() { detail::add_fork_participant(*this); }
   void before_fork() noexcept override { mutex.lock(); }
   void after_fork(bool) noexcept override { mutex.unlock(); }
 };
-std::mutex& refresh_mutex() {
-  static Refreshing& refreshing = *new Refreshing;
-  return refreshing.mutex;
-}
+constinit Eternal<Refreshing> g_refreshing;
+[[maybe_unused]] const bool g_refreshing_added =
+    (detail::add_fork_participant(g_refreshing.value), true);
+std::mutex& refresh_mutex() noexcept { return g_refreshing.value.mutex; }
 
 bool is_wanted_leaf(const Tensor& t) {
   const Ref<GraphNode>& node = History::node(t);

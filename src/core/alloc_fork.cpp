@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "core/alloc_internal.h"
+#include "core/made_once.h"
 
 namespace baregrad::detail {
 namespace {
@@ -13,14 +14,10 @@ namespace {
 struct ForkRegistry {
   std::mutex mutex;
   std::vector<ForkParticipant*> participants;
-
-  ForkRegistry();
 };
 
-ForkRegistry& registry() {
-  static ForkRegistry& instance = *new ForkRegistry;
-  return instance;
-}
+constinit Eternal<ForkRegistry> g_fork_registry;
+ForkRegistry& registry() noexcept { return g_fork_registry.value; }
 
 void before_fork() {
   registry().mutex.lock();
@@ -35,10 +32,9 @@ void after_fork(bool in_child) {
   registry().mutex.unlock();
 }
 
-ForkRegistry::ForkRegistry() {
-  pthread_atfork(
-      &before_fork, [] { after_fork(false); }, [] { after_fork(true); });
-}
+// At load, before there is a second thread.
+[[maybe_unused]] const int g_allocator_fork_handler = pthread_atfork(
+    &before_fork, [] { after_fork(false); }, [] { after_fork(true); });
 
 }  // namespace
 

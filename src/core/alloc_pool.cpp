@@ -24,6 +24,7 @@
 #include "baregrad/allocator.h"
 #include "core/alloc_internal.h"
 #include "core/alloc_store.h"
+#include "core/made_once.h"
 
 namespace baregrad {
 namespace {
@@ -181,6 +182,9 @@ struct PoolRegistry final : detail::ForkParticipant {
     AsymmetricBarrier::enroll();
     detail::add_fork_participant(*this);
   }
+  ~PoolRegistry() { detail::remove_fork_participant(*this); }
+  PoolRegistry(const PoolRegistry&) = delete;
+  PoolRegistry& operator=(const PoolRegistry&) = delete;
   void before_fork() noexcept override {
     mutex.lock();
     for (auto& [id, pool] : pools) pool->before_fork();
@@ -191,11 +195,13 @@ struct PoolRegistry final : detail::ForkParticipant {
     mutex.unlock();
   }
 
-  static PoolRegistry& instance() {
-    static PoolRegistry& registry = *new PoolRegistry;
-    return registry;
-  }
+  static PoolRegistry& instance() { return registry_.get(); }
+
+ private:
+  static constinit MadeOnce<PoolRegistry> registry_;
 };
+
+constinit MadeOnce<PoolRegistry> PoolRegistry::registry_;
 
 /// All caches of one thread; destroyed when the thread exits.
 struct OwnCaches {
@@ -536,9 +542,10 @@ std::size_t PoolAllocator::limit() const noexcept {
   return impl_->limit().load(memory_order_relaxed);
 }
 
-PoolAllocator& pool_allocator() {
-  static PoolAllocator& instance = *new PoolAllocator;
-  return instance;
-}
+namespace {
+constinit MadeOnce<PoolAllocator> g_pool_allocator;
+}  // namespace
+
+PoolAllocator& pool_allocator() { return g_pool_allocator.get(); }
 
 }  // namespace baregrad

@@ -10,6 +10,7 @@
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "core/alloc_internal.h"
+#include "core/made_once.h"
 
 namespace baregrad {
 namespace {
@@ -25,12 +26,17 @@ struct NamedArenas final : detail::ForkParticipant {
   std::map<std::size_t, std::unique_ptr<ArenaAllocator>> by_mib;
 
   NamedArenas() { detail::add_fork_participant(*this); }
+  ~NamedArenas() { detail::remove_fork_participant(*this); }
+  NamedArenas(const NamedArenas&) = delete;
+  NamedArenas& operator=(const NamedArenas&) = delete;
   void before_fork() noexcept override { mutex.lock(); }
   void after_fork(bool) noexcept override { mutex.unlock(); }
 };
 
+constinit MadeOnce<NamedArenas> g_named_arenas;
+
 Allocator& named_arena(std::size_t mib) {
-  static NamedArenas& arenas = *new NamedArenas;
+  NamedArenas& arenas = g_named_arenas.get();
   {
     std::lock_guard lock(arenas.mutex);
     if (const auto found = arenas.by_mib.find(mib); found != arenas.by_mib.end()) {
@@ -66,11 +72,14 @@ Allocator& find_allocator(std::string_view source, std::string_view name) {
   return named_arena(mib);
 }
 
+// Read once: a later change of the environment counts no more.
+constinit MadeOnce<const std::string> g_setting;
+
 Allocator& process_default() {
-  static const std::string& setting = *new std::string([] {
+  const std::string& setting = g_setting.get([] {
     const char* value = std::getenv("BAREGRAD_ALLOC");
-    return value == nullptr || *value == '\0' ? "pool" : value;
-  }());
+    return new std::string(value == nullptr || *value == '\0' ? "pool" : value);
+  });
   Allocator& chosen = find_allocator("BAREGRAD_ALLOC", setting);
   g_default.store(&chosen, std::memory_order_release);
   return chosen;

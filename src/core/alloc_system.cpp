@@ -8,6 +8,7 @@
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "core/alloc_internal.h"
+#include "core/made_once.h"
 
 namespace baregrad {
 namespace detail {
@@ -123,13 +124,12 @@ class SystemAllocator final : public Allocator {
   std::atomic<std::uint64_t> allocations_{0};
 };
 
+constinit Eternal<SystemAllocator> g_system_allocator;
+
 }  // namespace
 
 Allocator::~Allocator() = default;
 
-Allocator& system_allocator() {
-  static Allocator& instance = *new SystemAllocator;
-  return instance;
-}
+Allocator& system_allocator() { return g_system_allocator.value; }
 
 }  // namespace baregrad

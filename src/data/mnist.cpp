@@ -21,16 +21,18 @@ struct Known {
   std::vector<std::string> classes;
 };
 
-const Known& known(const std::string& name, const char* who) {
-  static const Known& mnist_set = *new Known{
-      "mnist", {"mnist", "MNIST", "MNIST/raw"}, {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}};
-  static const Known& fashion_set =
-      *new Known{"fashion",
-                 {"fashion-mnist", "fashion_mnist", "fashion", "FashionMNIST", "FashionMNIST/raw"},
-                 {"t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker",
-                  "bag", "ankle boot"}};
-  if (name == "mnist") return mnist_set;
-  if (name == "fashion" || name == "fashion-mnist" || name == "fashion_mnist") return fashion_set;
+Known known(const std::string& name, const char* who) {
+  if (name == "mnist") {
+    return {"mnist",
+            {"mnist", "MNIST", "MNIST/raw"},
+            {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}};
+  }
+  if (name == "fashion" || name == "fashion-mnist" || name == "fashion_mnist") {
+    return {"fashion",
+            {"fashion-mnist", "fashion_mnist", "fashion", "FashionMNIST", "FashionMNIST/raw"},
+            {"t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
+             "ankle boot"}};
+  }
   throw ValueError(message(who, ": no dataset '", name, "'; there are mnist, fashion and digits"));
 }
 

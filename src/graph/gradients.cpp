@@ -8,6 +8,8 @@
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
+#include "core/alloc_internal.h"
+#include "core/made_once.h"
 #include "ops/watch.h"
 
 namespace baregrad::graph {
@@ -15,14 +17,17 @@ namespace baregrad::graph {
 namespace {
 
 /// All recorders of the process: backward may run in any thread.
-struct Registry {
+struct Registry final : detail::ForkParticipant {
   std::mutex mutex;
   std::vector<GradientNorms*> live;
+
+  void before_fork() noexcept override { mutex.lock(); }
+  void after_fork(bool) noexcept override { mutex.unlock(); }
 };
-Registry& registry() {
-  static Registry& instance = *new Registry;
-  return instance;
-}
+constinit Eternal<Registry> g_recorders;
+[[maybe_unused]] const bool g_recorders_added =
+    (detail::add_fork_participant(g_recorders.value), true);
+Registry& registry() noexcept { return g_recorders.value; }
 
 class NormWatcher final : public watch::Watcher {
  public:
@@ -35,6 +40,7 @@ class NormWatcher final : public watch::Watcher {
     }
   }
 };
+constinit Eternal<NormWatcher> g_norm_watcher;
 
 }  // namespace
 
@@ -77,10 +83,9 @@ void GradientNorms::clear() {
 }
 
 GradientRecorder::GradientRecorder() : norms_(std::make_unique<GradientNorms>()) {
-  static NormWatcher& watcher = *new NormWatcher;
   const std::lock_guard lock(registry().mutex);
   registry().live.push_back(norms_.get());
-  watch::set(watch::Slot::Gradients, &watcher);
+  watch::set(watch::Slot::Gradients, &g_norm_watcher.value);
 }
 
 GradientRecorder::~GradientRecorder() { stop(); }

@@ -10,6 +10,7 @@
 
 #include "autograd/node.h"
 #include "core/alloc_internal.h"
+#include "core/made_once.h"
 #include "core/message.h"
 #include "graph/work.h"
 #include "ops/dispatch.h"
@@ -61,8 +62,7 @@ ThreadState* this_thread() noexcept {
 class Profiler final : public watch::Watcher, public detail::ForkParticipant {
  public:
   static Profiler& instance() {
-    static Profiler& profiler = *new Profiler;
-    return profiler;
+    return profiler_.get([] { return new Profiler; });
   }
 
   std::uint64_t begin(const std::string& target);
@@ -97,6 +97,10 @@ class Profiler final : public watch::Watcher, public detail::ForkParticipant {
   void before_fork() noexcept override { mutex_.lock(); }
   void after_fork(bool in_child) noexcept override;
 
+  ~Profiler() { detail::remove_fork_participant(*this); }
+  Profiler(const Profiler&) = delete;
+  Profiler& operator=(const Profiler&) = delete;
+
  private:
   Profiler() { detail::add_fork_participant(*this); }
 
@@ -120,7 +124,10 @@ class Profiler final : public watch::Watcher, public detail::ForkParticipant {
   std::uint64_t last_ = 0;
   Trace trace_;
   std::atomic<std::uint64_t> running_{0};
+
+  static constinit MadeOnce<Profiler> profiler_;
 };
+constinit MadeOnce<Profiler> Profiler::profiler_;
 
 std::uint64_t Profiler::begin(const std::string& target) {
   const std::lock_guard lock(mutex_);

@@ -10,6 +10,7 @@
 #include <cpuid.h>
 
 #include "baregrad/error.h"
+#include "core/made_once.h"
 #include "core/message.h"
 #include "kernels/cpu/register.h"
 #include "kernels/irregular.h"
@@ -25,6 +26,7 @@ constexpr std::array<std::string_view, 5> kNames = {"reference", "scalar", "sse4
 struct Entry {
   KernelTable table;
   Isa isa;
+  Entry* next = nullptr;  // of those that another thread had made already
 };
 
 /// Two features that not every compiler's __builtin_cpu_supports knows by name.
@@ -78,15 +80,18 @@ bool is_missing(Isa isa) {
 
 /// Asked once: on a virtual machine every cpuid leaves to its host, which takes microseconds.
 bool cpu_has(Isa wanted) {
-  static const unsigned found = [] {
-    unsigned mask = 0;
+  constexpr unsigned kAsked = 1U << 31;
+  static constinit std::atomic<unsigned> known{0};
+  unsigned mask = known.load(std::memory_order_relaxed);
+  if (mask == 0) {
+    mask = kAsked;
     for (unsigned i = 0; i < kNames.size(); ++i) {
       const auto isa = static_cast<Isa>(i);
       if (detect(isa) && !is_missing(isa)) mask |= 1U << i;
     }
-    return mask;
-  }();
-  return (found >> static_cast<unsigned>(wanted) & 1U) != 0;
+    known.store(mask, std::memory_order_relaxed);
+  }
+  return (mask >> static_cast<unsigned>(wanted) & 1U) != 0;
 }
 
 Entry* build(Isa isa) {
@@ -119,26 +124,21 @@ Entry* build(Isa isa) {
   return entry;
 }
 
-template <Isa kIsa>
-const Entry& built() {
-  static const Entry& entry = *build(kIsa);
-  return entry;
-}
+constinit std::array<std::atomic<const Entry*>, kNames.size()> g_entries{};
+// Of threads that came second. A table points to parts that it does not own, so it is kept.
+constinit std::atomic<Entry*> g_spare_entries{nullptr};
 
+/// Without a lock, as core/made_once.h says.
 const Entry& entry_of(Isa isa) {
-  switch (isa) {
-    case Isa::Reference:
-      break;
-    case Isa::Scalar:
-      return built<Isa::Scalar>();
-    case Isa::Sse4:
-      return built<Isa::Sse4>();
-    case Isa::Avx2:
-      return built<Isa::Avx2>();
-    case Isa::Avx512:
-      return built<Isa::Avx512>();
+  std::atomic<const Entry*>& place = g_entries[static_cast<std::size_t>(isa)];
+  const Entry* known = place.load(std::memory_order_acquire);
+  if (known != nullptr) return *known;
+  Entry* fresh = build(isa);
+  if (place.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) return *fresh;
+  fresh->next = g_spare_entries.load(std::memory_order_relaxed);
+  while (!g_spare_entries.compare_exchange_weak(fresh->next, fresh, std::memory_order_release)) {
   }
-  return built<Isa::Reference>();
+  return *known;
 }
 
 std::string choices() {
@@ -181,27 +181,26 @@ Start* find_start() {
   return new Start{&entry_of(*isa), {}};
 }
 
-const Start& start() {
-  static const Start& found = *find_start();
-  return found;
-}
+constinit MadeOnce<Start> g_start;
+const Start& start() { return g_start.get(&find_start); }
 
 // Null until the first op, or the first switch.
-std::atomic<const Entry*> active{nullptr};
+constinit std::atomic<const Entry*> active{nullptr};
+
+constinit MadeOnce<std::vector<Isa>> g_available_isas;
 
 }  // namespace
 
 std::string_view isa_name(Isa isa) noexcept { return kNames[static_cast<std::size_t>(isa)]; }
 
 const std::vector<Isa>& available_isas() {
-  static const auto& isas = *[] {
+  return g_available_isas.get([] {
     auto* found = new std::vector<Isa>;
     for (const Isa isa : {Isa::Scalar, Isa::Sse4, Isa::Avx2, Isa::Avx512}) {
       if (cpu_has(isa)) found->push_back(isa);
     }
     return found;
-  }();
-  return isas;
+  });
 }
 
 Isa active_isa() {

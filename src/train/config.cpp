@@ -8,6 +8,7 @@
 
 #include "baregrad/error.h"
 #include "baregrad/train.h"
+#include "core/made_once.h"
 #include "core/message.h"
 #include "core/number_text.h"
 #include "core/printable.h"
@@ -112,13 +113,19 @@ std::string unescaped_path(std::string_view text) {
 
 }  // namespace
 
+namespace {
+using Choices = std::map<std::string, std::vector<std::string>>;
+constinit MadeOnce<const Choices> g_choices;
+}  // namespace
+
 const std::vector<std::string>& Config::choices(const std::string& member) {
-  static const auto& all = *new std::map<std::string, std::vector<std::string>>{
-      {"data", {"mnist", "fashion", "digits"}},
-      {"model", {"mlp", "cnn"}},
-      {"optimizer", {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"}},
-      {"schedule", {"constant", "cosine", "onecycle", "step"}},
-      {"alloc", {"pool", "arena", "system"}}};
+  const Choices& all = g_choices.get([] {
+    return new Choices{{"data", {"mnist", "fashion", "digits"}},
+                       {"model", {"mlp", "cnn"}},
+                       {"optimizer", {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"}},
+                       {"schedule", {"constant", "cosine", "onecycle", "step"}},
+                       {"alloc", {"pool", "arena", "system"}}};
+  });
   const auto found = all.find(member);
   if (found != all.end()) return found->second;
   throw ValueError(message("train: '", member, "' is not chosen from a list"));

@@ -246,10 +246,10 @@ BG_INLINE void set_conv(ConvKernelsOf& kernels) {
 }  // namespace
 
 void register_conv(KernelTable& table) {
-  static ConvKernels kernels;
-  set_conv<float>(kernels.f32);
-  set_conv<double>(kernels.f64);
-  table.conv = &kernels;
+  auto* kernels = new ConvKernels;  // as long as the table: for ever
+  set_conv<float>(kernels->f32);
+  set_conv<double>(kernels->f64);
+  table.conv = kernels;
 }
 
 }  // namespace baregrad::kernels::HWY_NAMESPACE

@@ -294,11 +294,10 @@ void exp_scaled(const void* x_in, std::int64_t n, double max, double scale, void
 
 void register_norm(KernelTable& table) {
   // float64 stays with the reference.
-  static NormKernels kernels;
-  kernels = *table.norm;
-  kernels.f32 = {layer,    rms,         backward<true>, backward<false>, affine,
-                 run_sums, column_sums, spread,         row_exp_sum,     exp_scaled};
-  table.norm = &kernels;
+  auto* kernels = new NormKernels(*table.norm);  // as long as the table: for ever
+  kernels->f32 = {layer,    rms,         backward<true>, backward<false>, affine,
+                  run_sums, column_sums, spread,         row_exp_sum,     exp_scaled};
+  table.norm = kernels;
 }
 
 }  // namespace baregrad::kernels::HWY_NAMESPACE

@@ -47,7 +47,7 @@ void stage(const ConvLines& s) {
 }
 
 template <class T>
-ConvKernelsOf plain() {
+constexpr ConvKernelsOf plain() {
   ConvKernelsOf kernels;
   kernels.lanes = kernels.tile_rows = kernels.sum_rows = 1;
   kernels.tile[1] = tile<T>;
@@ -56,11 +56,10 @@ ConvKernelsOf plain() {
   return kernels;
 }
 
+constexpr ConvKernels kReferenceConv{plain<float>(), plain<double>()};
+
 }  // namespace
 
-void register_reference_conv(KernelTable& table) {
-  static const ConvKernels kernels{plain<float>(), plain<double>()};
-  table.conv = &kernels;
-}
+void register_reference_conv(KernelTable& table) { table.conv = &kReferenceConv; }
 
 }  // namespace baregrad::kernels

@@ -138,7 +138,7 @@ double square_sum(const void* x, std::int64_t n) {
 }
 
 template <int kRule = 0>
-void fill_rules(StepKernels& kernels) {
+constexpr void fill_rules(StepKernels& kernels) {
   if constexpr (kRule < kNumStepRules) {
     kernels.step[kRule][0] = step<float, static_cast<StepRule>(kRule)>;
     kernels.step[kRule][1] = step<double, static_cast<StepRule>(kRule)>;
@@ -146,17 +146,16 @@ void fill_rules(StepKernels& kernels) {
   }
 }
 
+constexpr StepKernels kReferenceSteps = [] {
+  StepKernels kernels;
+  fill_rules(kernels);
+  kernels.square_sum[0] = square_sum<float>;
+  kernels.square_sum[1] = square_sum<double>;
+  return kernels;
+}();
+
 }  // namespace
 
-void register_steps(KernelTable& table) {
-  static const StepKernels& kernels = *[] {
-    auto* made = new StepKernels;
-    fill_rules(*made);
-    made->square_sum[0] = square_sum<float>;
-    made->square_sum[1] = square_sum<double>;
-    return made;
-  }();
-  table.step = &kernels;
-}
+void register_steps(KernelTable& table) { table.step = &kReferenceSteps; }
 
 }  // namespace baregrad::kernels::reference
