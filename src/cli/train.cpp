@@ -31,6 +31,8 @@
 namespace baregrad::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
 std::atomic<bool> interrupted{false};
 
 extern "C" void on_interrupt(int signal) {

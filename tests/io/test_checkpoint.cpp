@@ -94,11 +94,11 @@ TEST(Checkpoint, WhatCannotBeSaved) {
   Checkpoint two = small_checkpoint(1);
   two.parts[nul] = {};
   EXPECT_EQ(error_of<ValueError>([&] { io::save_checkpoint(folder.file("c"), two); }),
-            "save_checkpoint: the part 'm?x' holds a NUL character");
+            "save_checkpoint: the part 'm\\x00x' holds a NUL character");
   two.parts.erase(nul);
   two.parts["loader"].values[nul] = "v";
   EXPECT_EQ(error_of<ValueError>([&] { io::save_checkpoint(folder.file("c"), two); }),
-            "save_checkpoint: metadata key 'loader/m?x' holds a NUL character");
+            "save_checkpoint: metadata key 'loader/m\\x00x' holds a NUL character");
   EXPECT_EQ(folder.files(), 0U);
 }
 

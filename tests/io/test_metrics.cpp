@@ -111,7 +111,7 @@ TEST(Metrics, EveryNameOccursOnce) {
   EXPECT_EQ(error_of<ValueError>([&] {
               writer.write(1, {{std::string("a\0b", 3), 1.0}});
             }),
-            "MetricsWriter::write: the name 'a?b' holds a NUL character");
+            "MetricsWriter::write: the name 'a\\x00b' holds a NUL character");
   EXPECT_EQ(test::contents(folder.file("m")), "");
 }
 
