@@ -49,22 +49,37 @@ std::unique_ptr<optim::LRScheduler> make_schedule(const Config& config, optim::O
   return std::make_unique<optim::LRScheduler>(optimizer, std::move(curve));
 }
 
+std::string shell_path(const std::string& path) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=@%+";
+  if (!path.empty() && path.find_first_not_of(kPlain) == std::string::npos) return path;
+  std::string word = "'";
+  for (const char c : path) {
+    if (c == '\'') {
+      word += "'\\''";
+    } else {
+      word += c;
+    }
+  }
+  return word + "'";
+}
+
 std::string checkpoints_of(const std::string& folder) { return folder + "/checkpoints"; }
 
 bool has_run(const std::string& folder) {
   return !io::CheckpointFolder(checkpoints_of(folder)).steps().empty();
 }
 
-void check_has_run(const std::string& folder) {
+void check_has_run(const std::string& folder, const char* who) {
   if (has_run(folder)) return;
-  throw IoError(message("train: there is no checkpoint in '", checkpoints_of(folder),
-                        "'; `baregrad train --out ", folder, "` begins a run there"));
+  throw IoError(message(who, ": there is no checkpoint in '", checkpoints_of(folder),
+                        "'; `baregrad train --out ", shell_path(folder), "` begins a run there"));
 }
 
-io::CheckpointFolder::Found newest_checkpoint(const std::string& folder) {
+io::CheckpointFolder::Found newest_checkpoint(const std::string& folder, const char* who) {
   if (auto found = io::CheckpointFolder(checkpoints_of(folder)).latest()) return std::move(*found);
-  check_has_run(folder);
-  return newest_checkpoint(folder);  // one came just now
+  check_has_run(folder, who);
+  return newest_checkpoint(folder, who);  // one came just now
 }
 
 const State& part_of(const io::Checkpoint& checkpoint, const char* name) {

@@ -21,13 +21,16 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config,
 std::unique_ptr<optim::LRScheduler> make_schedule(const Config& config, optim::Optimizer& optimizer,
                                                   std::int64_t total_steps);
 
+/// A path as a shell reads it, for commands in messages.
+std::string shell_path(const std::string& path);
+
 std::string checkpoints_of(const std::string& folder);
 /// Whether a folder holds a run: it has a checkpoint, good or damaged.
 bool has_run(const std::string& folder);
-/// Throws IoError where there is no run, and says how to begin one.
-void check_has_run(const std::string& folder);
+/// Throws IoError where there is no run, and says how to begin one. `who` opens the message.
+void check_has_run(const std::string& folder, const char* who);
 /// The newest that loads. Throws IoError where there is no run, or none loads.
-io::CheckpointFolder::Found newest_checkpoint(const std::string& folder);
+io::CheckpointFolder::Found newest_checkpoint(const std::string& folder, const char* who);
 /// Throws IoError when it is missing.
 const State& part_of(const io::Checkpoint& checkpoint, const char* name);
 

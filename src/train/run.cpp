@@ -39,8 +39,8 @@ constexpr const char* kTrain = "train";
 
 [[noreturn]] void refuse_run(const std::string& folder) {
   throw ValueError(message("train: there is a run in '", folder,
-                           "' already; go on with `baregrad train --resume --out ", folder,
-                           "`, or take another folder"));
+                           "' already; go on with `baregrad train --resume --out ",
+                           shell_path(folder), "`, or take another folder"));
 }
 
 void check_no_run(const std::string& folder) {
@@ -315,9 +315,9 @@ Run Run::start(const Config& config, const std::string& parent) {
 
 Run Run::resume(const std::string& folder, const Config& changes,
                 const std::vector<std::string>& given) {
-  check_has_run(folder);
+  check_has_run(folder, kTrain);
   io::FolderLock lock(folder, kTrain);
-  const io::CheckpointFolder::Found found = newest_checkpoint(folder);
+  const io::CheckpointFolder::Found found = newest_checkpoint(folder, kTrain);
   const auto& stored = part_of(found.checkpoint, "config").values;
   check_network_parts(found.checkpoint, Config::from_values(stored));
   std::map<std::string, std::string> values = Config::from_values(stored).values();
@@ -373,7 +373,7 @@ Evaluation Run::evaluate() {
 }
 
 Trained load_trained(const std::string& folder) {
-  const io::CheckpointFolder::Found found = newest_checkpoint(folder);
+  const io::CheckpointFolder::Found found = newest_checkpoint(folder, "load_trained");
   Trained trained;
   trained.config = Config::from_values(part_of(found.checkpoint, "config").values);
   check_network_parts(found.checkpoint, trained.config);

@@ -25,6 +25,13 @@ std::string error_of(const F& act) {
   return "";
 }
 
+/// Whether `act` refuses a name with a NUL character: "who: ...'name' holds a NUL character".
+template <class E, class F>
+bool refuses_nul(const std::string& who, const F& act) {
+  const std::string error = error_of<E>(act);
+  return error.starts_with(who + ": ") && error.find(" holds a NUL character") != std::string::npos;
+}
+
 inline io::Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
 inline std::string text_of(const io::Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 

@@ -93,12 +93,11 @@ TEST(Checkpoint, WhatCannotBeSaved) {
   const std::string nul("m\0x", 3);
   Checkpoint two = small_checkpoint(1);
   two.parts[nul] = {};
-  EXPECT_EQ(error_of<ValueError>([&] { io::save_checkpoint(folder.file("c"), two); }),
-            "save_checkpoint: the part 'm\\x00x' holds a NUL character");
+  const auto save = [&] { io::save_checkpoint(folder.file("c"), two); };
+  EXPECT_TRUE(test::refuses_nul<ValueError>("save_checkpoint", save));
   two.parts.erase(nul);
   two.parts["loader"].values[nul] = "v";
-  EXPECT_EQ(error_of<ValueError>([&] { io::save_checkpoint(folder.file("c"), two); }),
-            "save_checkpoint: metadata key 'loader/m\\x00x' holds a NUL character");
+  EXPECT_TRUE(test::refuses_nul<ValueError>("save_checkpoint", save));
   EXPECT_EQ(folder.files(), 0U);
 }
 

@@ -198,8 +198,8 @@ TEST(Events, Errors) {
             "EventWriter::add_scalar: the tag '\\xff' is not UTF-8");
   EXPECT_EQ(error_of<ValueError>([&] { writer.add_text("\xff", "", 1); }),
             "EventWriter::add_text: the tag '\\xff' is not UTF-8");
-  EXPECT_EQ(error_of<ValueError>([&] { writer.add_scalar(std::string("a\0b", 3), 1, 1); }),
-            "EventWriter::add_scalar: the tag 'a\\x00b' holds a NUL character");
+  EXPECT_TRUE(test::refuses_nul<ValueError>(
+      "EventWriter::add_scalar", [&] { writer.add_scalar(std::string("a\0b", 3), 1, 1); }));
 }
 
 }  // namespace

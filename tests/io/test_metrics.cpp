@@ -108,10 +108,9 @@ TEST(Metrics, EveryNameOccursOnce) {
               writer.write(1, {{"step", std::int64_t{7}}});
             }),
             "MetricsWriter::write: the name 'step' occurs twice; the step is the first argument");
-  EXPECT_EQ(error_of<ValueError>([&] {
-              writer.write(1, {{std::string("a\0b", 3), 1.0}});
-            }),
-            "MetricsWriter::write: the name 'a\\x00b' holds a NUL character");
+  EXPECT_TRUE(test::refuses_nul<ValueError>("MetricsWriter::write", [&] {
+    writer.write(1, {{std::string("a\0b", 3), 1.0}});
+  }));
   EXPECT_EQ(test::contents(folder.file("m")), "");
 }
 

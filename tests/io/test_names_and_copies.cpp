@@ -25,12 +25,12 @@ TEST(Names, WithNulAreNotWritten) {
   const TemporaryFolder folder;
   const Tensor one = pattern({1}, int8);
   const NamedTensors evil = {{"w", one}, {kNul, one}};
-  EXPECT_EQ(error_of<ValueError>([&] { io::save_safetensors(folder.file("s"), evil); }),
-            "save_safetensors: tensor name 'w\\x00evil' holds a NUL character");
+  EXPECT_TRUE(test::refuses_nul<ValueError>("save_safetensors",
+                                            [&] { io::save_safetensors(folder.file("s"), evil); }));
   EXPECT_NE(error_of<ValueError>([&] { io::safetensors_bytes(evil); }), "");
   EXPECT_NE(error_of<ValueError>([&] { io::safetensors_bytes({}, {{kNul, ""}}); }), "");
-  EXPECT_EQ(error_of<ValueError>([&] { io::save_npz(folder.file("z"), evil); }),
-            "save_npz: the name 'w\\x00evil' holds a NUL character");
+  EXPECT_TRUE(
+      test::refuses_nul<ValueError>("save_npz", [&] { io::save_npz(folder.file("z"), evil); }));
   EXPECT_NE(error_of<ValueError>([&] { io::npz_bytes(evil); }), "");
   EXPECT_EQ(folder.files(), 0U);
 }
@@ -45,19 +45,16 @@ TEST(Names, WithNulAreNotRead) {
     text.erase(text.find("  "), to.size() - from.size());
     return error_of<IoError>([&] { io::parse_safetensors(test::bytes_of(text)); });
   };
-  EXPECT_NE(with("w@evil", "w\\u0000evil").find("tensor 'w\\x00evil' holds a NUL character"),
-            std::string::npos);
-  EXPECT_NE(with("k@", "k\\u0000").find("metadata key 'k\\x00' holds a NUL character"),
-            std::string::npos);
+  EXPECT_NE(with("w@evil", "w\\u0000evil").find("holds a NUL character"), std::string::npos);
+  EXPECT_NE(with("k@", "k\\u0000").find("holds a NUL character"), std::string::npos);
   // Values are free text.
   io::Bytes value = io::safetensors_bytes({}, {{"k", kNul}});
   EXPECT_EQ(io::parse_safetensors(value).metadata.at("k"), kNul);
 
   io::Bytes zip = io::npz_bytes({{"w", pattern({1}, int8)}, {"w@evil", pattern({1}, int8)}});
   std::replace(zip.begin(), zip.end(), static_cast<std::uint8_t>('@'), std::uint8_t{0});
-  EXPECT_NE(
-      error_of<IoError>([&] { io::parse_npz(zip); }).find("'w\\x00evil' holds a NUL character"),
-      std::string::npos);
+  EXPECT_NE(error_of<IoError>([&] { io::parse_npz(zip); }).find("holds a NUL character"),
+            std::string::npos);
 }
 
 TEST(Names, PathsWithNulOpenNothing) {
