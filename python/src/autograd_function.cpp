@@ -70,7 +70,7 @@ Tensors gradients_from(nb::handle result, const PythonCall& call) {
 }
 
 Tensors call_backward(Context& context, const Tensors& gradients) {
-  const nb::gil_scoped_acquire lock;
+  const LockTaken lock;
   const auto found = context.data.find(kCall);
   if (found == context.data.end()) throw GradError("backward: the graph of this call is gone");
   const auto& call = std::any_cast<const PythonCall&>(found->second);

@@ -34,12 +34,12 @@ std::function<std::vector<Tensor>(const std::vector<Tensor>&)> python_function(n
 }
 
 std::vector<Tensor> PythonFunction::operator()(const std::vector<Tensor>& inputs) const {
-  const nb::gil_scoped_acquire lock;
+  const LockTaken lock;
   return tensors_from(function.get()(*optional_tuple(inputs)), who);
 }
 
 Tensor PythonHook::operator()(const Tensor& gradient) const {
-  const nb::gil_scoped_acquire lock;
+  const LockTaken lock;
   const nb::object result = function.get()(nb::cast(gradient));
   if (result.is_none()) return {};
   const Tensor* replaced = tensor_in(result.ptr());

@@ -77,14 +77,14 @@ class PythonDataset final : public Dataset {
   explicit PythonDataset(nb::object items) : items_(std::move(items)) {}
 
   std::int64_t size() const override {
-    const nb::gil_scoped_acquire locked;
+    const LockTaken locked;
     return static_cast<std::int64_t>(nb::len(items_.get()));
   }
 
   Batch get(std::span<const std::int64_t> indices) const override {
     std::vector<std::vector<Tensor>> columns;
     {
-      const nb::gil_scoped_acquire locked;
+      const LockTaken locked;
       columns = read(indices);
     }
     std::vector<Tensor> fields;
@@ -133,7 +133,7 @@ Source source_of_python(nb::object items) {
 std::function<Batch(Batch, Generator&)> transform_of(nb::callable function, Bare from, Bare to) {
   return [owner = PythonOwner(std::move(function)), from = std::move(from), to = std::move(to)](
              const Batch& batch, Generator& generator) {
-    const nb::gil_scoped_acquire locked;
+    const LockTaken locked;
     // A copy of the generator: the function may keep it.
     auto own = std::make_unique<Generator>();
     own->set_state(generator.state());
@@ -202,7 +202,7 @@ class Loader : public Exclusive {
     try {
       throw;
     } catch (const nb::python_error& error) {
-      const nb::gil_scoped_acquire locked;
+      const LockTaken lock;
       return PyErr_GivenExceptionMatches(error.type().ptr(), PyExc_Exception) == 0;
     } catch (...) {
       return false;

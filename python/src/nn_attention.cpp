@@ -27,7 +27,7 @@ std::pair<Tensor, MaybeTensor> attend(nn::MultiheadAttention& self, const Tensor
                                       bool is_causal) {
   const nn::AttentionMasks masks = masks_of(key_padding_mask, attn_mask, is_causal);
   const nn::MultiheadAttention::Output out =
-      unlocked_if(true, [&]() -> nn::MultiheadAttention::Output {
+      module_unlocked_if(true, [&]() -> nn::MultiheadAttention::Output {
         if (!need_weights) return {self.forward(query, key, value, masks), Tensor()};
         return self.forward_with_weights(query, key, value, masks, average_attn_weights);
       });
@@ -179,7 +179,7 @@ void bind_encoder(nb::module_& nn) {
           [](nn::TransformerEncoderLayer& self, const Tensor& src, MaybeTensor src_mask,
              MaybeTensor src_key_padding_mask, bool is_causal) {
             const nn::AttentionMasks masks = masks_of(src_key_padding_mask, src_mask, is_causal);
-            return unlocked_if(true, [&] { return self.forward(src, masks); });
+            return module_unlocked_if(true, [&] { return self.forward(src, masks); });
           },
           nb::arg("src"), nb::arg("src_mask") = nb::none(),
           nb::arg("src_key_padding_mask") = nb::none(), nb::arg("is_causal") = false,

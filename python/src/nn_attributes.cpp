@@ -57,9 +57,19 @@ void set_item(const nb::dict& dict, std::string_view name, nb::handle value) {
   }
 }
 
+/// An own reference: what runs next may change the dictionary. Invalid where there is none.
+nb::object attribute_or_null(const nb::dict& attributes, std::string_view name) {
+  PyObject* found = PyDict_GetItemWithError(attributes.ptr(), python_text(name).ptr());
+  if (found == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
+  return nb::borrow(found);
+}
+
 /// The name may stand for something else so far.
 void make_room(nb::handle self, nn::Module& module, const std::string& name) {
-  module.remove(name);
+  {
+    const ModuleChange change;
+    module.remove(name);
+  }
   const nb::dict attributes = attributes_of(self);
   const nb::str key = python_text(name);
   if (attributes.contains(key)) nb::del(attributes[key]);
@@ -71,7 +81,10 @@ void put_parameter(nb::handle self, const std::string& name, nb::handle value) {
   if (found.slot != nullptr && found.parameter) return assign_slot(self, name, value);
   make_room(self, module, name);
   const Tensor* tensor = tensor_in(value.ptr());
-  module.add_parameter(name, tensor != nullptr ? *tensor : Tensor());
+  {
+    const ModuleChange change;
+    module.add_parameter(name, tensor != nullptr ? *tensor : Tensor());
+  }
   set_item(attributes_of(self), name, value);
 }
 
@@ -83,7 +96,10 @@ bool has_setter(PyObject* self, PyObject* name) noexcept {
 
 int remove_attribute(PyObject* self, PyObject* name, const std::string& text) {
   nn::Module* module = maybe_module(self);
-  if (module != nullptr && !has_setter(self, name)) module->remove(text);
+  if (module != nullptr && !has_setter(self, name)) {
+    const ModuleChange change;
+    module->remove(text);
+  }
   return PyObject_GenericSetAttr(self, name, nullptr);
 }
 
@@ -115,6 +131,7 @@ int assign_attribute(PyObject* self, PyObject* name, const std::string& text, Py
   }
   if (has_child(*module, text)) {
     if (value != Py_None) throw_wrong_value(self, text, value, "child", "a Module");
+    const ModuleChange change;
     module->remove(text);
   }
   // An object's own forward is called from C++, too.
@@ -174,16 +191,26 @@ nb::dict attributes_of(nb::handle self) {
   return nb::borrow<nb::dict>(dict);
 }
 
-nb::object slot_object(nb::handle self, const nn::Slot& slot, bool parameter) {
-  if (!slot.tensor->defined()) return nb::none();
+std::vector<SlotValue> slot_values(const std::vector<nn::Slot>& slots) {
+  std::vector<SlotValue> values;
+  values.reserve(slots.size());
+  for (const nn::Slot& slot : slots) values.push_back({slot.name, *slot.tensor, slot.persistent});
+  return values;
+}
+
+nb::object slot_object(nb::handle self, const SlotValue& slot, bool parameter) {
+  if (!slot.tensor.defined()) return nb::none();
   const nb::dict attributes = attributes_of(self);
-  PyObject* known = PyDict_GetItemString(attributes.ptr(), slot.name.c_str());
-  const Tensor* tensor = known != nullptr ? tensor_in(known) : nullptr;
-  if (tensor != nullptr && tensor->is_same(*slot.tensor)) return nb::borrow(known);
-  nb::object made =
-      parameter ? wrap_parameter(*slot.tensor) : nb::steal(wrap(Tensor(*slot.tensor)));
+  const nb::object known = attribute_or_null(attributes, slot.name);
+  const Tensor* tensor = known.is_valid() ? tensor_in(known.ptr()) : nullptr;
+  if (tensor != nullptr && tensor->is_same(slot.tensor)) return known;
+  nb::object made = parameter ? wrap_parameter(slot.tensor) : nb::steal(wrap(Tensor(slot.tensor)));
   set_item(attributes, slot.name, made);
   return made;
+}
+
+nb::object slot_object(nb::handle self, const nn::Slot& slot, bool parameter) {
+  return slot_object(self, SlotValue{slot.name, *slot.tensor, slot.persistent}, parameter);
 }
 
 nb::object slot_object(nb::handle self, const std::string& name) {
@@ -193,16 +220,20 @@ nb::object slot_object(nb::handle self, const std::string& name) {
 }
 
 void assign_slot(nb::handle self, const std::string& name, nb::handle value) {
-  const Found found = find_slot(module_in(self), name);
-  if (found.slot == nullptr) throw nb::attribute_error(name.c_str());
   const Tensor* tensor = tensor_in(value.ptr());
-  if (!value.is_none()) {
-    if (found.parameter && !is_parameter(value)) {
-      throw_wrong_value(self, name, value, "parameter", "an nn.Parameter");
+  Tensor next = tensor != nullptr ? *tensor : Tensor();  // holds the old one afterwards
+  {
+    const ModuleChange change;
+    const Found found = find_slot(module_in(self), name);
+    if (found.slot == nullptr) throw nb::attribute_error(name.c_str());
+    if (!value.is_none()) {
+      if (found.parameter && !is_parameter(value)) {
+        throw_wrong_value(self, name, value, "parameter", "an nn.Parameter");
+      }
+      if (tensor == nullptr) throw_wrong_value(self, name, value, "buffer", "a Tensor");
     }
-    if (tensor == nullptr) throw_wrong_value(self, name, value, "buffer", "a Tensor");
+    std::swap(*found.slot->tensor, next);
   }
-  *found.slot->tensor = tensor != nullptr ? *tensor : Tensor();
   set_item(attributes_of(self), name, value);
 }
 
@@ -221,7 +252,10 @@ void put_child(nb::handle self, const std::string& name, nb::handle child) {
   nn::Module& module = module_in(self);
   module_in(child);
   if (find_slot(module, name).slot != nullptr) make_room(self, module, name);
-  module.add_module(name, nb::cast<nn::ModulePtr>(child));
+  {
+    const ModuleChange change;
+    module.add_module(name, nb::cast<nn::ModulePtr>(child));
+  }
   set_item(attributes_of(self), name, child);
 }
 
@@ -229,8 +263,9 @@ nb::object module_object(const nn::ModulePtr& module) {
   nb::object object = nb::cast(module);
   const nb::dict attributes = attributes_of(object);
   // The children of a layer made in C++ live as long as it, and so do their hooks.
-  for (const auto& [name, child] : module->children()) {
-    if (PyDict_GetItemString(attributes.ptr(), name.c_str()) == nullptr) {
+  const auto children = module->children();
+  for (const auto& [name, child] : children) {
+    if (!attribute_or_null(attributes, name).is_valid()) {
       set_item(attributes, name, module_object(child));
     }
   }
@@ -241,10 +276,12 @@ void refresh_slots(nb::handle self) {
   for (const NamedObject& at : objects_below(self)) {
     const nb::dict attributes = attributes_of(at.module);
     const auto refresh = [&](const std::vector<nn::Slot>& slots) {
-      for (const nn::Slot& slot : slots) {
-        PyObject* known = PyDict_GetItemString(attributes.ptr(), slot.name.c_str());
-        if (known == nullptr || tensor_in(known) == nullptr || !slot.tensor->defined()) continue;
-        *nb::inst_ptr<Tensor>(known) = *slot.tensor;
+      for (SlotValue& slot : slot_values(slots)) {
+        const nb::object known = attribute_or_null(attributes, slot.name);
+        if (!known.is_valid() || tensor_in(known.ptr()) == nullptr || !slot.tensor.defined()) {
+          continue;
+        }
+        std::swap(*nb::inst_ptr<Tensor>(known), slot.tensor);
       }
     };
     const nn::Module& module = module_in(at.module);

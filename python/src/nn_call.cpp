@@ -2,6 +2,7 @@
 #include <unordered_set>
 
 #include "bindings.h"
+#include "core/made_once.h"
 #include "errors.h"
 #include "nn/name_scope.h"
 #include "nn_module.h"
@@ -12,11 +13,9 @@ namespace {
 constexpr const char* kPreHooks = "_forward_pre_hooks";
 constexpr const char* kHooks = "_forward_hooks";
 
-/// Types whose objects need nothing of Python to be called.
-std::unordered_set<const PyTypeObject*>& direct_types() {
-  static std::unordered_set<const PyTypeObject*> types;
-  return types;
-}
+/// Types whose objects need nothing of Python to be called. Under the interpreter's lock.
+constinit MadeOnce<std::unordered_set<const PyTypeObject*>> g_direct_types;
+std::unordered_set<const PyTypeObject*>& direct_types() { return g_direct_types.get(); }
 
 /// Names that every call looks up, made once.
 struct Names {
@@ -24,18 +23,20 @@ struct Names {
   PyObject* pre_hooks = PyUnicode_InternFromString(kPreHooks);
   PyObject* hooks = PyUnicode_InternFromString(kHooks);
 };
+constinit MadeOnce<const Names> g_names;
 const Names& names() {
-  static const Names all;
-  return all;
+  return g_names.get([] { return new Names; });
 }
 
 /// The hooks as they are now: one may remove itself while it runs. Empty where there are none.
 nb::object hooks_of(PyObject* self, PyObject* which) {
   PyObject** attributes = _PyObject_GetDictPtr(self);
   if (attributes == nullptr || *attributes == nullptr) return {};
-  PyObject* known = PyDict_GetItemWithError(*attributes, which);
-  if (known == nullptr || !PyDict_Check(known) || PyDict_GET_SIZE(known) == 0) return {};
-  nb::object hooks = nb::steal(PyDict_Values(known));
+  const nb::object known = nb::borrow(PyDict_GetItemWithError(*attributes, which));
+  if (!known.is_valid() || !PyDict_Check(known.ptr()) || PyDict_GET_SIZE(known.ptr()) == 0) {
+    return {};
+  }
+  nb::object hooks = nb::steal(PyDict_Values(known.ptr()));
   if (!hooks.is_valid()) throw nb::python_error();
   return hooks;
 }
@@ -68,7 +69,7 @@ nb::object run(nb::handle self, nb::object args, nb::handle kwargs) {
 
 /// What the C++ side calls in place of forward.
 Tensor run_from_cpp(nn::Module& module, const Tensor& x) {
-  const nb::gil_scoped_acquire lock;
+  const LockTaken lock;
   const nb::object self = nb::find(module);
   if (!self.is_valid()) return module.forward(x);
   const nb::object result = run(self, nb::make_tuple(x), nb::handle());
@@ -132,7 +133,9 @@ bool is_long_call(const nn::Module& module, const Tensor& x) noexcept {
 }
 
 void call_through_python(nn::Module& module) {
-  if (!module.has_call()) module.set_call(&run_from_cpp);
+  if (module.has_call()) return;
+  const ModuleChange change;
+  module.set_call(&run_from_cpp);
 }
 
 PyObject* call_module(PyObject* self, PyObject* args, PyObject* kwargs) noexcept {
@@ -141,7 +144,7 @@ PyObject* call_module(PyObject* self, PyObject* args, PyObject* kwargs) noexcept
     if (kwargs == nullptr && PyTuple_GET_SIZE(args) == 1 && !module.has_call() &&
         direct_types().contains(Py_TYPE(self))) {
       if (const Tensor* x = tensor_in(PyTuple_GET_ITEM(args, 0))) {
-        return wrap(unlocked_if(is_long_call(module, *x), [&] { return module(*x); }));
+        return wrap(module_unlocked_if(is_long_call(module, *x), [&] { return module(*x); }));
       }
     }
     const nn::NameScope scope(module);

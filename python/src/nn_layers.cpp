@@ -1,4 +1,6 @@
 // Linear, Embedding, Dropout, Flatten, Identity, MLP, Sequential.
+#include <algorithm>
+
 #include "baregrad/error.h"
 #include "baregrad/nn/layers.h"
 #include "nn_bindings.h"
@@ -137,7 +139,10 @@ void init_sequential(nb::pointer_and_handle<nn::Sequential> self, const nb::args
                             "' is no Module; give modules one by one, or one dictionary of them")
                                .c_str());
     }
-    made->push_back(name, nb::cast<nn::ModulePtr>(module));
+    {
+      const ModuleChange change;
+      made->push_back(name, nb::cast<nn::ModulePtr>(module));
+    }
     attributes[name.c_str()] = module;
   };
   if (modules.size() == 1 && nb::isinstance<nb::dict>(modules[0])) {
@@ -147,26 +152,168 @@ void init_sequential(nb::pointer_and_handle<nn::Sequential> self, const nb::args
   for (std::size_t i = 0; i < modules.size(); ++i) add(std::to_string(i), modules[i]);
 }
 
-const std::string& name_at(const nn::Sequential& self, std::int64_t position) {
-  const auto size = static_cast<std::int64_t>(self.size());
+std::size_t position_in(std::size_t count, std::int64_t position) {
+  const auto size = static_cast<std::int64_t>(count);
   const std::int64_t at = position < 0 ? position + size : position;
   if (at < 0 || at >= size) {
     throw nb::index_error(("Sequential: position " + std::to_string(position) + " of " +
                            std::to_string(size) + " modules")
                               .c_str());
   }
-  return self.children()[static_cast<std::size_t>(at)].first;
+  return static_cast<std::size_t>(at);
+}
+
+std::string name_at(const nn::Sequential& self, std::int64_t position) {
+  return self.children()[position_in(self.size(), position)].first;
+}
+
+/// Positions of the children that a slice names.
+std::vector<std::size_t> positions_of(const nb::slice& slice, std::size_t size) {
+  const auto [start, stop, step, count] = slice.compute(size);
+  std::vector<std::size_t> positions;
+  for (std::size_t i = 0; i < count; ++i) {
+    positions.push_back(static_cast<std::size_t>(start + static_cast<Py_ssize_t>(i) * step));
+  }
+  return positions;
 }
 
 nb::object slice_of(nb::handle self, const nn::Sequential& modules, const nb::slice& slice) {
-  const auto [start, stop, step, count] = slice.compute(modules.size());
+  const auto children = modules.children();
   nb::dict picked;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto at = static_cast<std::size_t>(start + static_cast<Py_ssize_t>(i) * step);
-    const auto& [name, child] = modules.children()[at];
-    picked[name.c_str()] = module_object(child);
+  for (const std::size_t at : positions_of(slice, children.size())) {
+    picked[python_text(children[at].first)] = module_object(children[at].second);
   }
   return self.type()(picked);
+}
+
+nn::Sequential& sequential_in(nb::handle self) {
+  return static_cast<nn::Sequential&>(module_in(self));
+}
+
+using Items = std::vector<nb::object>;
+
+Items items_in(nb::handle self) {
+  Items items;
+  const auto children = module_in(self).children();
+  for (const auto& [name, child] : children) items.push_back(module_object(child));
+  return items;
+}
+
+/// Takes all children away and puts these in their place, named "0", "1", ...
+void refill(nb::handle self, const Items& items) {
+  for (const nb::object& item : items) {
+    if (maybe_module(item) != nullptr) continue;
+    nb::raise_type_error("Sequential: '%s' is no Module", Py_TYPE(item.ptr())->tp_name);
+  }
+  nn::Sequential& modules = sequential_in(self);
+  const nb::dict attributes = attributes_of(self);
+  const auto before = modules.children();
+  {
+    const ModuleChange change;
+    const auto put = [&](auto&& add_all) {
+      const auto there = modules.children();
+      for (const auto& [name, child] : there) modules.remove(name);
+      add_all();
+    };
+    try {
+      put([&] {
+        for (std::size_t i = 0; i < items.size(); ++i) {
+          modules.push_back(std::to_string(i), nb::cast<nn::ModulePtr>(items[i]));
+        }
+      });
+    } catch (...) {
+      // One of them holds this Sequential: all stays as it was.
+      put([&] {
+        for (const auto& [name, child] : before) modules.push_back(name, child);
+      });
+      throw;
+    }
+  }
+  for (const auto& [name, child] : before) {
+    const nb::str key = python_text(name);
+    if (attributes.contains(key)) nb::del(attributes[key]);
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) attributes[std::to_string(i).c_str()] = items[i];
+}
+
+void delete_items(nb::handle self, nb::object index) {
+  Items items = items_in(self);
+  std::vector<std::size_t> gone;
+  if (nb::isinstance<nb::slice>(index)) {
+    gone = positions_of(nb::borrow<nb::slice>(index), items.size());
+    std::sort(gone.begin(), gone.end());
+  } else {
+    gone.push_back(position_in(items.size(), nb::cast<std::int64_t>(index)));
+  }
+  for (std::size_t k = gone.size(); k-- > 0;) {
+    items.erase(items.begin() + static_cast<std::ptrdiff_t>(gone[k]));
+  }
+  refill(self, items);
+}
+
+nb::object insert_item(nb::handle self, std::int64_t index, nb::object module) {
+  Items items = items_in(self);
+  const auto size = static_cast<std::int64_t>(items.size());
+  const std::int64_t at = index < 0 ? index + size : index;
+  if (at < 0 || at > size) {
+    throw nb::index_error(("Sequential: cannot insert at " + std::to_string(index) + " of " +
+                           std::to_string(size) + " modules")
+                              .c_str());
+  }
+  items.insert(items.begin() + at, std::move(module));
+  refill(self, items);
+  return nb::borrow(self);
+}
+
+nb::object append_item(nb::handle self, nb::handle module) {
+  module_in(module);
+  const std::string name = std::to_string(sequential_in(self).size());
+  {
+    const ModuleChange change;
+    sequential_in(self).push_back(name, nb::cast<nn::ModulePtr>(module));
+  }
+  attributes_of(self)[name.c_str()] = module;
+  return nb::borrow(self);
+}
+
+nb::object extend_items(nb::handle self, nb::handle modules) {
+  // All are looked at first: a wrong one leaves the list as it was.
+  const nb::tuple more = elements_of(modules);
+  for (const nb::handle module : more) module_in(module);
+  for (const nb::handle module : more) append_item(self, module);
+  return nb::borrow(self);
+}
+
+Items other_items(nb::handle other) {
+  if (dynamic_cast<nn::Sequential*>(maybe_module(other)) == nullptr) {
+    nb::raise_type_error("Sequential: + takes a Sequential, not '%s'",
+                         Py_TYPE(other.ptr())->tp_name);
+  }
+  return items_in(other);
+}
+
+nb::object sequential_of(const Items& items) {
+  nb::object made = nb::type<nn::Sequential>()();
+  refill(made, items);
+  return made;
+}
+
+Items repeated_items(nb::handle self, std::int64_t times) {
+  if (times < 1) {
+    throw nb::value_error(
+        ("Sequential: * takes a number of at least 1, not " + std::to_string(times)).c_str());
+  }
+  const Items once = items_in(self);
+  // Absurd counts would fill the memory with names.
+  constexpr std::size_t kMost = 1 << 20;
+  if (!once.empty() && static_cast<std::size_t>(times) > kMost / once.size()) {
+    throw nb::value_error("Sequential: * would make more than a million modules");
+  }
+  Items all;
+  for (std::int64_t i = 0; i < (once.empty() ? 0 : times); ++i) {
+    all.insert(all.end(), once.begin(), once.end());
+  }
+  return all;
 }
 
 nb::object item_of(nb::handle self, nb::object index) {
@@ -198,26 +345,71 @@ Linear(in_features=2, out_features=16, bias=True)
           "__setitem__",
           [](nb::handle self, std::int64_t index, nb::handle module) {
             const auto& modules = static_cast<const nn::Sequential&>(module_in(self));
-            put_child(self, std::string(name_at(modules, index)), module);
+            put_child(self, name_at(modules, index), module);
           },
           nb::arg(), nb::arg(),
           nb::sig("def __setitem__(self, index: int, module: Module, /) -> None"))
       .def(
           "__iter__", [](nb::handle self) { return self.attr("children")(); },
           nb::sig("def __iter__(self) -> collections.abc.Iterator[Module]"))
+      .def("append", &append_item, nb::arg("module"),
+           nb::sig("def append(self, module: Module) -> typing.Self"),
+           "Adds a module at the end.\n\n"
+           ">>> len(bg.nn.Sequential(bg.nn.ReLU()).append(bg.nn.Tanh()))\n2\n")
+      .def("extend", &extend_items, nb::arg("modules"),
+           nb::sig("def extend(self, modules: collections.abc.Iterable[Module]) -> typing.Self"),
+           "Adds modules at the end.\n\n"
+           ">>> len(bg.nn.Sequential(bg.nn.ReLU()).extend([bg.nn.Tanh(), bg.nn.ReLU()]))\n3\n")
+      .def("insert", &insert_item, nb::arg("index"), nb::arg("module"),
+           nb::sig("def insert(self, index: int, module: Module) -> typing.Self"),
+           "Puts a module before another; those after it move on by one name.\n\n"
+           ">>> bg.nn.Sequential(bg.nn.ReLU()).insert(0, bg.nn.Tanh())[0]\nTanh()\n")
       .def(
-          "append",
-          [](nb::handle self, nb::handle module) {
-            auto& modules = static_cast<nn::Sequential&>(module_in(self));
-            module_in(module);
-            const std::string name = std::to_string(modules.size());
-            modules.push_back(name, nb::cast<nn::ModulePtr>(module));
-            attributes_of(self)[name.c_str()] = module;
+          "pop",
+          [](nb::handle self, nb::object index) {
+            nb::object item = item_of(self, index);
+            delete_items(self, std::move(index));
+            return item;
+          },
+          nb::arg("index"), nb::sig("def pop(self, index: int | slice) -> typing.Any"),
+          "Removes a module, or a slice of them, and gives it back.\n\n"
+          ">>> bg.nn.Sequential(bg.nn.ReLU(), bg.nn.Tanh()).pop(0)\nReLU()\n")
+      .def("__delitem__", &delete_items, nb::arg(),
+           nb::sig("def __delitem__(self, index: int | slice, /) -> None"))
+      .def(
+          "__add__",
+          [](nb::handle self, nb::handle other) {
+            Items items = items_in(self);
+            for (nb::object& item : other_items(other)) items.push_back(std::move(item));
+            return sequential_of(items);
+          },
+          nb::arg(), nb::sig("def __add__(self, other: Sequential, /) -> Sequential"))
+      .def(
+          "__iadd__",
+          [](nb::handle self, nb::handle other) {
+            for (const nb::object& item : other_items(other)) append_item(self, item);
             return nb::borrow(self);
           },
-          nb::arg("module"), nb::sig("def append(self, module: Module) -> typing.Self"),
-          "Adds a module at the end.\n\n"
-          ">>> len(bg.nn.Sequential(bg.nn.ReLU()).append(bg.nn.Tanh()))\n2\n");
+          nb::arg(), nb::sig("def __iadd__(self, other: Sequential, /) -> typing.Self"))
+      .def(
+          "__mul__",
+          [](nb::handle self, std::int64_t times) {
+            return sequential_of(repeated_items(self, times));
+          },
+          nb::arg(), nb::sig("def __mul__(self, times: int, /) -> Sequential"))
+      .def(
+          "__rmul__",
+          [](nb::handle self, std::int64_t times) {
+            return sequential_of(repeated_items(self, times));
+          },
+          nb::arg(), nb::sig("def __rmul__(self, times: int, /) -> Sequential"))
+      .def(
+          "__imul__",
+          [](nb::handle self, std::int64_t times) {
+            refill(self, repeated_items(self, times));
+            return nb::borrow(self);
+          },
+          nb::arg(), nb::sig("def __imul__(self, times: int, /) -> typing.Self"));
 }
 
 }  // namespace

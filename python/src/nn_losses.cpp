@@ -17,7 +17,8 @@ void def_forward(Layer<L>& layer) {
   layer.type().def(
       "forward",
       [](L& self, const Tensor& input, const Tensor& target) {
-        return unlocked(input.numel(), [&] { return self.L::forward(input, target); });
+        return module_unlocked_if(input.numel() > kLongWork,
+                                  [&] { return self.L::forward(input, target); });
       },
       nb::arg("input"), nb::arg("target"), "The loss; call the module itself instead.");
 }
@@ -170,7 +171,7 @@ The reduction "batchmean" is the sum divided by the size of the batch.
       [](nb::handle self, const Tensor& input, const Tensor& target) {
         auto& loss = static_cast<nn::KLDivLoss&>(module_in(self));
         const bool batch = nb::cast<std::string>(self.attr("reduction")) == "batchmean";
-        return unlocked(input.numel(), [&] {
+        return module_unlocked_if(input.numel() > kLongWork, [&] {
           const Tensor sum = loss.nn::KLDivLoss::forward(input, target);
           return batch ? sum / input.size(0) : sum;
         });
@@ -208,7 +209,8 @@ True
   cosine.type().def(
       "forward",
       [](nn::CosineEmbeddingLoss& self, const Tensor& a, const Tensor& b, const Tensor& target) {
-        return unlocked(a.numel(), [&] { return self.forward(a, b, target); });
+        return module_unlocked_if(a.numel() > kLongWork,
+                                  [&] { return self.forward(a, b, target); });
       },
       nb::arg("input1"), nb::arg("input2"), nb::arg("target"),
       "The loss; call the module itself instead.");

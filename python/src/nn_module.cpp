@@ -16,22 +16,26 @@ namespace {
 class PythonModule final : public nn::Module {
  public:
   Tensor forward(const Tensor& x) override {
-    const nb::gil_scoped_acquire lock;
+    const LockTaken lock;
     return nb::cast<Tensor>(self().attr("forward")(x));
   }
   std::string type_name() const override {
-    const nb::gil_scoped_acquire lock;
+    const LockTaken lock;
     const nb::object object = nb::find(static_cast<const nn::Module&>(*this));
     if (!object.is_valid()) return "Module";
     return nb::cast<std::string>(object.type().attr("__name__"));
   }
   std::string extra_repr() const override {
-    const nb::gil_scoped_acquire lock;
+    const LockTaken lock;
     return nb::cast<std::string>(self().attr("extra_repr")());
   }
 
  private:
-  nb::object self() const { return nb::find(static_cast<const nn::Module&>(*this)); }
+  nb::object self() const {
+    nb::object object = nb::find(static_cast<const nn::Module&>(*this));
+    if (!object.is_valid()) throw nb::type_error("Module: its Python object is gone");
+    return object;
+  }
 };
 
 int traverse(PyObject* self, visitproc visit, void* arg) noexcept {
@@ -66,8 +70,12 @@ nb::list named_slots(nb::handle self, const std::string& prefix, bool recurse, b
     if (!recurse && dot != std::string::npos) continue;
     const std::string owner = dot == std::string::npos ? "" : entry.name.substr(0, dot);
     const std::string leaf = dot == std::string::npos ? entry.name : entry.name.substr(dot + 1);
-    out.append(nb::make_tuple(prefix.empty() ? entry.name : prefix + "." + entry.name,
-                              slot_object(owners.at(owner), leaf)));
+    // Making objects may have run code that changed the tree.
+    const auto found = owners.find(owner);
+    if (found == owners.end()) continue;
+    out.append(nb::make_tuple(
+        prefix.empty() ? entry.name : prefix + "." + entry.name,
+        slot_object(found->second, SlotValue{leaf, entry.tensor, true}, parameters)));
   }
   return out;
 }
@@ -115,7 +123,7 @@ nb::object load_state_dict(nn::Module& module, nb::handle state, bool strict) {
     tensors.push_back({name, *tensor});
   }
   const nn::LoadResult result =
-      unlocked_if(true, [&] { return module.load_state_dict(tensors, strict); });
+      module_unlocked_if(true, [&] { return module.load_state_dict(tensors, strict); });
   return nb::module_::import_("baregrad.nn._support")
       .attr("LoadResult")(result.missing, result.unexpected);
 }
@@ -136,6 +144,7 @@ void apply_below(nb::handle self, nb::handle fn) {
 
 nb::object to_dtype(nb::handle self, DType dtype) {
   nn::Module& module = module_in(self);
+  const ModuleChange change;
   unlocked_if(true, [&] { module.to(dtype); });
   refresh_slots(self);
   return nb::borrow(self);
@@ -180,7 +189,10 @@ void register_buffer(nb::handle self, const std::string& name, std::optional<Ten
                      bool persistent) {
   nn::Module& module = module_in(self);
   require_free(self, name, "register_buffer");
-  module.add_buffer(name, tensor_or_none(tensor), persistent);
+  {
+    const ModuleChange change;
+    module.add_buffer(name, tensor_or_none(tensor), persistent);
+  }
   attributes_of(self)[name.c_str()] = nb::cast(tensor);
 }
 
@@ -192,7 +204,10 @@ void register_parameter(nb::handle self, const std::string& name, nb::object par
                           "not a '" + Py_TYPE(parameter.ptr())->tp_name + "'")
                              .c_str());
   }
-  module.add_parameter(name, Tensor());
+  {
+    const ModuleChange change;
+    module.add_parameter(name, Tensor());
+  }
   assign_slot(self, name, parameter);
 }
 
@@ -433,23 +448,24 @@ nb::class_<nn::Module> bind_module(nb::module_& nn) {
 
 }  // namespace
 
-PyType_Slot* module_slots() noexcept {
-  static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_module)},
+namespace {
+// Filled at load: a static of the function would have a lock.
+PyType_Slot g_module_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_module)},
                                 {Py_tp_setattro, reinterpret_cast<void*>(&set_attribute)},
                                 {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
                                 {Py_tp_clear, reinterpret_cast<void*>(&clear)},
                                 {0, nullptr}};
-  return slots;
-}
+}  // namespace
+
+PyType_Slot* module_slots() noexcept { return g_module_slots; }
 
 void layer_made(nb::handle self, nn::Module& module, nb::dict arguments) {
   const nb::dict attributes = attributes_of(self);
   attributes["_arguments"] = std::move(arguments);
-  for (const auto& [name, child] : module.children()) {
-    attributes[name.c_str()] = module_object(child);
-  }
+  const auto children = module.children();
+  for (const auto& [name, child] : children) attributes[name.c_str()] = module_object(child);
   // Names that no property of the class answers for: an LSTM has one per layer and direction.
-  for (const nn::Slot& slot : module.own_parameters()) {
+  for (const SlotValue& slot : slot_values(module.own_parameters())) {
     if (!nb::hasattr(self.type(), slot.name.c_str())) slot_object(self, slot, true);
   }
   const nb::handle type = self.type();

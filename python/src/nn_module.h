@@ -15,6 +15,7 @@
 #include "baregrad/nn/module.h"
 #include "call.h"
 #include "casters.h"
+#include "module_use.h"
 
 namespace baregrad::python {
 
@@ -36,6 +37,14 @@ nb::dict attributes_of(nb::handle self);
 void bind_nn_parameter(nb::module_& nn);
 /// The Python object of a parameter or buffer; the same one each time. None where it is undefined.
 nb::object slot_object(nb::handle self, const nn::Slot& slot, bool parameter);
+/// The slots as they are now: making Python objects of them may run code that changes the list.
+struct SlotValue {
+  std::string name;
+  Tensor tensor;
+  bool persistent;
+};
+std::vector<SlotValue> slot_values(const std::vector<nn::Slot>& slots);
+nb::object slot_object(nb::handle self, const SlotValue& slot, bool parameter);
 nb::object slot_object(nb::handle self, const std::string& name);
 /// self.name = value for a name that is a parameter or buffer already.
 void assign_slot(nb::handle self, const std::string& name, nb::handle value);
@@ -140,7 +149,8 @@ class Layer {
     class_.def(
         "forward",
         [](L& self, const Tensor& input) {
-          return unlocked_if(is_long_call(self, input), [&] { return self.L::forward(input); });
+          return module_unlocked_if(is_long_call(self, input),
+                                    [&] { return self.L::forward(input); });
         },
         nb::arg("input"), "What the layer computes; call the layer itself instead.");
     mark_direct(class_);

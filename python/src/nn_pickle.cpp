@@ -4,15 +4,14 @@
 
 #include "baregrad/generator.h"
 #include "bindings.h"
+#include "core/made_once.h"
 #include "nn_module.h"
 
 namespace baregrad::python {
 namespace {
 
-std::unordered_set<const PyTypeObject*>& native_types() {
-  static std::unordered_set<const PyTypeObject*> types;
-  return types;
-}
+constinit MadeOnce<std::unordered_set<const PyTypeObject*>> g_native_types;
+std::unordered_set<const PyTypeObject*>& native_types() { return g_native_types.get(); }
 
 /// The C++ class that a Python class is built on.
 nb::object native_type_of(nb::handle type) {
@@ -58,11 +57,11 @@ nb::dict members_of(nb::handle self) {
     if (rest.contains(name.c_str())) nb::del(rest[name.c_str()]);
   };
   taken("_arguments");
-  for (const nn::Slot& slot : module.own_parameters()) {
+  for (const SlotValue& slot : slot_values(module.own_parameters())) {
     parameters[slot.name.c_str()] = slot_object(self, slot, true);
     taken(slot.name);
   }
-  for (const nn::Slot& slot : module.own_buffers()) {
+  for (const SlotValue& slot : slot_values(module.own_buffers())) {
     buffers[slot.name.c_str()] = nb::make_tuple(slot_object(self, slot, false), slot.persistent);
     taken(slot.name);
   }
@@ -100,13 +99,18 @@ void set_state(nb::handle self, const nb::dict& state) {
   module.set_training(nb::cast<bool>(state["training"]));
   for (const auto& [name, value] : part("parameters")) {
     const std::string text = text_of(name);
-    if (!has_slot(module.own_parameters(), text)) module.add_parameter(text, Tensor());
+    if (!has_slot(module.own_parameters(), text)) {
+      const ModuleChange change;
+      module.add_parameter(text, Tensor());
+    }
     assign_slot(self, text, value);
   }
   for (const auto& [name, value] : part("buffers")) {
     const std::string text = text_of(name);
     if (!has_slot(module.own_buffers(), text)) {
-      module.add_buffer(text, Tensor(), nb::cast<bool>(value[1]));
+      const bool persistent = nb::cast<bool>(value[1]);
+      const ModuleChange change;
+      module.add_buffer(text, Tensor(), persistent);
     }
     assign_slot(self, text, nb::object(value[0]));
   }

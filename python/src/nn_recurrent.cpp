@@ -21,12 +21,12 @@ nn::RecurrentOptions options_of(std::int64_t num_layers, bool bias, bool batch_f
 
 /// RNN and GRU: one state.
 template <class L>
-void def_forward(Layer<L>& layer) {
+void def_recurrent_forward(Layer<L>& layer) {
   layer.type().def(
       "forward",
       [](L& self, const Tensor& input, MaybeTensor h0) {
         const nn::RNNOutput out =
-            unlocked_if(true, [&] { return self.forward(input, tensor_or_none(h0)); });
+            module_unlocked_if(true, [&] { return self.forward(input, tensor_or_none(h0)); });
         return std::pair(out.output, out.h);
       },
       nb::arg("input"), nb::arg("hx") = nb::none(),
@@ -53,7 +53,7 @@ void bind_rnn(nb::module_& nn) {
       nb::arg("nonlinearity") = "tanh", nb::arg("bias") = true, nb::arg("batch_first") = false,
       nb::arg("dropout") = 0.0, nb::arg("bidirectional") = false, nb::kw_only(),
       nb::arg("dtype") = nb::none());
-  def_forward(rnn);
+  def_recurrent_forward(rnn);
 }
 
 template <class L>
@@ -82,7 +82,7 @@ void bind_lstm(nb::module_& nn) {
   lstm.type().def(
       "forward",
       [](nn::LSTM& self, const Tensor& input, std::optional<std::pair<Tensor, Tensor>> state) {
-        const nn::LSTMOutput out = unlocked_if(true, [&] {
+        const nn::LSTMOutput out = module_unlocked_if(true, [&] {
           return state ? self.forward(input, state->first, state->second)
                        : self.forward(input, Tensor(), Tensor());
         });
@@ -104,7 +104,7 @@ void bind_nn_recurrent(nb::module_& nn) {
 ((2, 7, 5), (1, 2, 5))
 )");
   init_gated(gru);
-  def_forward(gru);
+  def_recurrent_forward(gru);
 }
 
 }  // namespace baregrad::python

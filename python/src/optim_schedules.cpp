@@ -39,7 +39,7 @@ void def_schedule(nb::module_& m, const char* name, Curve (*make_curve)(Values..
 /// base * factor(step), the factor being Python's to say.
 Curve curve_of(nb::callable factor) {
   return [owner = PythonOwner(std::move(factor))](std::int64_t step, double base) {
-    const nb::gil_scoped_acquire locked;
+    const LockTaken locked;
     return base * nb::cast<double>(nb::float_(owner.get()(step)));
   };
 }

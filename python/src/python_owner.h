@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 
 #include "bindings.h"
+#include "module_use.h"
 
 namespace baregrad::python {
 
@@ -23,7 +24,7 @@ inline void release_python_object(PyObject* object) noexcept {
 #else
   if (_Py_IsFinalizing() != 0) return;
 #endif
-  const nb::gil_scoped_acquire lock;
+  const LockTaken lock;
   Py_DECREF(object);
 }
 

@@ -13,6 +13,7 @@
 #include "casters.h"
 #include "core/message.h"
 #include "kernels/table.h"
+#include "module_use.h"
 #include "parallel/thread_variable.h"
 #include "scope_manager.h"
 
@@ -68,7 +69,7 @@ void watch_for_exit() {
 /// Lets Ctrl-C into long ops: Python's handlers run in the main thread, with the lock.
 void check_signals() {
   if (!in_main_thread() || Py_IsInitialized() == 0) return;
-  const nb::gil_scoped_acquire lock;
+  const LockTaken lock;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 

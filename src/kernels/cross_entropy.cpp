@@ -39,7 +39,14 @@ struct Classes {
   double weight_of(std::int64_t c) const {
     return weight == nullptr ? 1.0 : static_cast<double>(weight[c]);
   }
-  bool counts(std::int64_t row) const { return target[row] != ignored; }
+  /// The class of a row, -1 where it does not count. Read once and checked where it is used: the
+  /// memory may be borrowed, and have changed since all classes were checked.
+  std::int64_t class_of(std::int64_t row) const {
+    std::int64_t c = target[row];
+    asm("" : "+r"(c));
+    const bool known = static_cast<std::uint64_t>(c) < static_cast<std::uint64_t>(count);
+    return known && c != ignored ? c : -1;
+  }
   double share() const { return smoothing / static_cast<double>(count); }
   std::int64_t grain() const { return kLogitGrain / std::max<std::int64_t>(1, count) + 1; }
 };
@@ -60,9 +67,8 @@ void cross_entropy_of(const IrregularCall& call) {
       const T* row = static_cast<const T*>(x.data) + r * classes.count;
       double loss = 0;
       double found[2] = {0, 1};
-      if (classes.counts(r)) {
+      if (const std::int64_t c = classes.class_of(r); c >= 0) {
         fns.exp_sum(row, classes.count, found);
-        const std::int64_t c = classes.target[r];
         const double log_sum = std::log(found[1]);
         loss = (1 - classes.smoothing) * classes.weight_of(c) *
                (log_sum + (found[0] - static_cast<double>(row[c])));
@@ -87,7 +93,7 @@ void cross_entropy_of(const IrregularCall& call) {
   double weights = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
     if (reduced) total += losses[r];
-    if (classes.counts(r)) weights += classes.weight_of(classes.target[r]);
+    if (const std::int64_t c = classes.class_of(r); c >= 0) weights += classes.weight_of(c);
   }
   stats[2 * rows] = static_cast<T>(weights);
   if (reduced) {
@@ -110,12 +116,12 @@ void cross_entropy_backward_of(const IrregularCall& call) {
     for (std::int64_t r = begin; r < end; ++r) {
       const T* row = static_cast<const T*>(x.data) + r * n;
       T* out = static_cast<T*>(call.out[0].data) + r * n;
-      if (!classes.counts(r)) {
+      const std::int64_t c = classes.class_of(r);
+      if (c < 0) {
         std::fill_n(out, n, T{0});
         continue;
       }
       const double slope = static_cast<double>(g[mode == 0 ? r : 0]) / divisor;
-      const std::int64_t c = classes.target[r];
       const double at_class = slope * (1 - classes.smoothing) * classes.weight_of(c);
       const double each = slope * classes.share();
       const double scale =

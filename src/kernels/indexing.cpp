@@ -1,4 +1,7 @@
-// Kernels that pick and place by position or mask. Positions were checked against their axes.
+// Kernels that pick and place by position or mask. Positions were checked against their axes, but
+// they may lie in borrowed memory that another thread writes to: each is read once, and the value
+// that was read is checked again before it is used. What comes out then is undefined, but nothing
+// outside the operands is touched.
 //
 // What is written is split so that no two chunks share an element: positions may repeat, and the
 // last of them (or the order of additions) must not depend on the number of threads.
@@ -28,11 +31,19 @@ std::int64_t width_of(const View& v) noexcept {
   return static_cast<std::int64_t>(itemsize(v.dtype));
 }
 
-/// Reads an index; negative ones count from the end.
+/// Reads an index; negative ones count from the end. Always in [0, size): what has left the range
+/// since it was checked becomes 0. size >= 1.
 inline std::int64_t load_position(const char* at, std::int64_t size) noexcept {
   std::int64_t i = 0;
   std::memcpy(&i, at, sizeof i);
-  return i < 0 ? i + size : i;
+  // The compiler must not read it a second time.
+  asm("" : "+r"(i));
+  const auto is_inside = [size](std::int64_t position) {
+    return static_cast<std::uint64_t>(position) < static_cast<std::uint64_t>(size);
+  };
+  if (is_inside(i)) [[likely]]
+    return i;
+  return i < 0 && is_inside(i + size) ? i + size : 0;
 }
 
 /// Loads and stores by memcpy: elements need not be aligned.
@@ -356,11 +367,13 @@ constexpr std::int64_t kMaskGrain = 8192;
 constexpr std::int64_t kMaskBlock = 256;
 
 /// write(positions, n, first) for the true elements of a row-major mask, some at a time; `first` is
-/// how many come before them. The positions may be overwritten.
+/// how many come before them. The positions may be overwritten. Writes exactly `room` of them:
+/// where the mask has changed since they were counted, some are left out, or are 0.
 template <class Write>
-void for_true(const View& mask, Write write) {
+void for_true(const View& mask, std::int64_t room, Write write) {
   const auto* flags = static_cast<const char*>(mask.data);
   const std::int64_t n = numel(mask);
+  if (n == 0) return;
   const std::int64_t grain = std::max(kMaskGrain, (n + kMaskChunks - 1) / kMaskChunks);
   std::array<std::int64_t, kMaskChunks + 1> before{};
   parallel::parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -368,9 +381,14 @@ void for_true(const View& mask, Write write) {
     for (std::int64_t i = begin; i < end; ++i) count += flags[i] != 0 ? 1 : 0;
     before[static_cast<std::size_t>(begin / grain) + 1] = count;
   });
-  for (std::size_t k = 1; k < before.size(); ++k) before[k] += before[k - 1];
+  for (std::size_t k = 1; k < before.size(); ++k) {
+    before[k] = std::min(before[k] + before[k - 1], room);
+  }
+  const std::int64_t last_begin = (n - 1) / grain * grain;
   parallel::parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
     std::int64_t first = before[static_cast<std::size_t>(begin / grain)];
+    const std::int64_t limit =
+        begin == last_begin ? room : before[static_cast<std::size_t>(begin / grain) + 1];
     std::array<std::int64_t, kMaskBlock> found;
     for (std::int64_t i = begin; i < end; i += kMaskBlock) {
       // Without a branch: which elements are true is anybody's guess.
@@ -379,8 +397,15 @@ void for_true(const View& mask, Write write) {
         found[count] = j;
         count += flags[j] != 0 ? 1U : 0U;
       }
-      write(found.data(), static_cast<std::int64_t>(count), first);
-      first += static_cast<std::int64_t>(count);
+      const std::int64_t fitting = std::min(static_cast<std::int64_t>(count), limit - first);
+      write(found.data(), fitting, first);
+      first += fitting;
+    }
+    while (first < limit) {
+      found.fill(0);
+      const std::int64_t fitting = std::min(kMaskBlock, limit - first);
+      write(found.data(), fitting, first);
+      first += fitting;
     }
   });
 }
@@ -473,16 +498,18 @@ void masked_select_kernel(const IrregularCall& call) {
   auto* out = static_cast<char*>(call.out[0].data);
   with_itemsize(itemsize(call.out[0].dtype), [&](auto size) {
     constexpr auto kWidth = static_cast<std::int64_t>(decltype(size)::value);
-    for_true(call.in[1], [=](const std::int64_t* at, std::int64_t n, std::int64_t first) {
-      char* to = out + first * kWidth;
-      for (std::int64_t k = 0; k < n; ++k) std::memcpy(to + k * kWidth, x + at[k] * kWidth, kWidth);
-    });
+    for_true(call.in[1], call.out[0].shape[0],
+             [=](const std::int64_t* at, std::int64_t n, std::int64_t first) {
+               char* to = out + first * kWidth;
+               for (std::int64_t k = 0; k < n; ++k)
+                 std::memcpy(to + k * kWidth, x + at[k] * kWidth, kWidth);
+             });
   });
 }
 
 void nonzero_kernel(const IrregularCall& call) {
   const View& x = call.in[0];
-  for_true(x, [&](std::int64_t* at, std::int64_t n, std::int64_t first) {
+  for_true(x, call.out[0].shape[0], [&](std::int64_t* at, std::int64_t n, std::int64_t first) {
     for (int d = x.ndim - 1; d >= 0; --d) {
       auto* out = static_cast<std::int64_t*>(call.out[static_cast<std::size_t>(d)].data) + first;
       if (d == 0) {

@@ -139,7 +139,12 @@ Tensor Identity::forward(const Tensor& x) { return x; }
 
 Tensor Sequential::forward(const Tensor& x) {
   Tensor y = x;
-  for (const auto& [name, module] : children()) y = (*module)(y);
+  // What a module calls may change the list: each is held while it runs, and the list looked at
+  // anew.
+  for (std::size_t i = 0; i < size(); ++i) {
+    const ModulePtr module = children()[i].second;
+    y = (*module)(y);
+  }
   return y;
 }
 

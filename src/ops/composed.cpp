@@ -104,7 +104,8 @@ Tensor repeat(const Tensor& x, const Tensor& repeats, std::optional<std::int64_t
     throw ShapeError(message("repeat: counts ", describe(repeats), " for axis ", a, " of ",
                              describe(x), "; needs one count, or one per element"));
   }
-  const Tensor packed = counts.is_contiguous() && counts.is_aligned() ? counts : clone(counts);
+  // A copy: they are read twice, and another thread may write to the caller's.
+  const Tensor packed = clone(counts);
   const std::span<const std::int64_t> each(packed.data<std::int64_t>(),
                                            static_cast<std::size_t>(packed.numel()));
   std::int64_t total = 0;

@@ -68,7 +68,8 @@ void check_positions(const Tensor& indices, const IndexedAxis& where, const char
     for (std::int64_t i = begin; i < end; ++i) outside |= values[i] < -size || values[i] >= size;
     if (!outside) return;
     std::int64_t at = begin;
-    while (values[at] >= -size && values[at] < size) ++at;
+    while (at < end && values[at] >= -size && values[at] < size) ++at;
+    if (at == end) return;  // another thread has written to it; kernels check what they use
     // The least position wins, whichever chunk came first.
     std::int64_t seen = first.load();
     while (at < seen && !first.compare_exchange_weak(seen, at)) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 from baregrad._core.nn import Module, Parameter
 
@@ -34,15 +34,24 @@ class _List(Module):
             return type(self)(list(self)[index])
         return getattr(self, self._name(index))
 
-    def __setitem__(self, index: int, item: Any) -> None:
-        self._set(self._name(index), item)
+    def __setitem__(self, index: int | slice, item: Any) -> None:
+        if isinstance(index, slice):
+            items = list(self)
+            items[index] = item
+            self._refill(items)
+        else:
+            setattr(self, self._name(index), self._checked(item))
 
-    def __delitem__(self, index: int) -> None:
-        at = int(self._name(index))
-        kept = [item for i, item in enumerate(self) if i != at]
-        self._refill(kept)
+    def __delitem__(self, index: int | slice) -> None:
+        items = list(self)
+        if not isinstance(index, slice):
+            index = int(self._name(index))
+        del items[index]
+        self._refill(items)
 
     def _refill(self, items: list[Any]) -> None:
+        # A wrong item leaves the list as it was.
+        items = [self._checked(item) for item in items]
         for i in range(self._length):
             delattr(self, str(i))
         self._length = 0
@@ -51,17 +60,30 @@ class _List(Module):
     def __iter__(self) -> Iterator[Any]:
         return (getattr(self, str(i)) for i in range(self._length))
 
-    def append(self, item: Any) -> Any:
+    def append(self, item: Any) -> Self:
         """Adds an item at the end."""
-        self._set(str(self._length), item)
+        setattr(self, str(self._length), self._checked(item))
         self._length += 1
         return self
 
-    def extend(self, items: Iterable[Any]) -> Any:
+    def extend(self, items: Iterable[Any]) -> Self:
         """Adds items at the end."""
-        for item in items:
+        # A list of them first: it may be this one, which grows.
+        for item in [self._checked(item) for item in items]:
             self.append(item)
         return self
+
+    def pop(self, index: int | slice) -> Any:
+        """Removes an item, or a slice of them, and gives it back."""
+        item = self[index]
+        del self[index]
+        return item
+
+    def __add__(self, other: Iterable[Any]) -> Self:
+        return type(self)([*self, *other])
+
+    def __iadd__(self, other: Iterable[Any]) -> Self:
+        return self.extend(other)
 
     def insert(self, index: int, item: Any) -> None:
         """Puts an item before another, as list.insert."""
@@ -69,7 +91,8 @@ class _List(Module):
         items.insert(index, item)
         self._refill(items)
 
-    def _set(self, name: str, item: Any) -> None:
+    def _checked(self, item: Any) -> Any:
+        """What is kept of an item; TypeError where it cannot be one."""
         raise NotImplementedError
 
 
@@ -85,10 +108,10 @@ class ModuleList(_List):
     )
     """
 
-    def _set(self, name: str, item: Any) -> None:
+    def _checked(self, item: Any) -> Module:
         if not isinstance(item, Module):
             raise TypeError(f"ModuleList: '{type(item).__name__}' is no Module")
-        setattr(self, name, item)
+        return item
 
     def __repr__(self) -> str:
         # Neighbours that print alike share a line.
@@ -116,8 +139,8 @@ class ParameterList(_List):
     [(2,), (3,)]
     """
 
-    def _set(self, name: str, item: Any) -> None:
-        setattr(self, name, item if isinstance(item, Parameter) else Parameter(item))
+    def _checked(self, item: Any) -> Parameter:
+        return item if isinstance(item, Parameter) else Parameter(item)
 
     def extra_repr(self) -> str:
         """The shapes and dtypes of the parameters, line by line."""
@@ -177,6 +200,11 @@ class ModuleDict(Module):
         """Adds modules, or replaces those of the same names."""
         for key, module in dict(modules).items():
             self[key] = module
+
+    def clear(self) -> None:
+        """Removes all modules."""
+        for key in self._modules():
+            del self[key]
 
     def pop(self, key: str) -> Module:
         """Removes a module and gives it back."""
