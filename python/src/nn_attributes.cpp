@@ -139,18 +139,6 @@ int assign_attribute(PyObject* self, PyObject* name, const std::string& text, Py
   return PyObject_GenericSetAttr(self, name, value);
 }
 
-void collect_below(nb::handle self, const std::string& prefix,
-                   std::unordered_set<const nn::Module*>& seen, std::vector<NamedObject>& out) {
-  const nn::Module& module = module_in(self);
-  if (!seen.insert(&module).second) return;
-  out.push_back({prefix, nb::borrow(self)});
-  // A copy: making Python objects may run code that changes the list.
-  const auto children = module.children();
-  for (const auto& [name, child] : children) {
-    collect_below(module_object(child), prefix.empty() ? name : prefix + "." + name, seen, out);
-  }
-}
-
 constexpr const char* kParameterDoc =
     R"(A tensor that a module lists among its parameters.
 
@@ -273,7 +261,7 @@ nb::object module_object(const nn::ModulePtr& module) {
 }
 
 void refresh_slots(nb::handle self) {
-  for (const NamedObject& at : objects_below(self)) {
+  for (const NamedObject& at : objects_below(self, false)) {
     const nb::dict attributes = attributes_of(at.module);
     const auto refresh = [&](const std::vector<nn::Slot>& slots) {
       for (SlotValue& slot : slot_values(slots)) {
@@ -290,10 +278,32 @@ void refresh_slots(nb::handle self) {
   }
 }
 
-std::vector<NamedObject> objects_below(nb::handle self) {
+std::vector<NamedObject> objects_below(nb::handle self, bool named) {
+  constexpr std::size_t kMostNameBytes = std::size_t{1} << 28;
   std::vector<NamedObject> out;
   std::unordered_set<const nn::Module*> seen;
-  collect_below(self, "", seen, out);
+  // No recursion: modules may be nested deep.
+  std::vector<NamedObject> waiting;
+  waiting.push_back({"", nb::borrow(self)});
+  std::size_t bytes = 0;
+  while (!waiting.empty()) {
+    NamedObject next = std::move(waiting.back());
+    waiting.pop_back();
+    const nn::Module& module = module_in(next.module);
+    if (!seen.insert(&module).second) continue;
+    bytes += next.name.size();
+    if (bytes > kMostNameBytes) {
+      throw ValueError("named_modules: the names of modules nested so deep take more than 256 MiB");
+    }
+    // A copy: making Python objects may run code that changes the list.
+    const auto children = module.children();
+    for (auto child = children.rbegin(); child != children.rend(); ++child) {
+      std::string name;
+      if (named) name = next.name.empty() ? child->first : next.name + "." + child->first;
+      waiting.push_back({std::move(name), module_object(child->second)});
+    }
+    out.push_back(std::move(next));
+  }
   return out;
 }
 

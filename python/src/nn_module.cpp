@@ -1,9 +1,14 @@
 // baregrad.nn.Module: the class, for Python's subclasses and all layers.
 #include "nn_module.h"
 
-#include <unordered_map>
+#include <unordered_set>
 
+#include <nanobind/stl/pair.h>
+
+#include "baregrad/error.h"
 #include "bindings.h"
+#include "core/history.h"
+#include "core/stack.h"
 #include "nn_bindings.h"
 
 namespace baregrad::python {
@@ -59,23 +64,35 @@ int clear(PyObject* self) noexcept {
 
 nb::object iterator_of(const nb::list& list) { return nb::steal(PyObject_GetIter(list.ptr())); }
 
-/// (dotted name, object) of all parameters or buffers; what is in two places comes once.
-nb::list named_slots(nb::handle self, const std::string& prefix, bool recurse, bool parameters) {
-  const nn::Module& module = module_in(self);
-  std::unordered_map<std::string, nb::object> owners;
-  for (NamedObject& at : objects_below(self)) owners.emplace(at.name, std::move(at.module));
+/// (dotted name, object) of all parameters or buffers; what is in two places comes once. Without
+/// names where nobody asks for them: those of modules nested deep are long.
+nb::list named_slots(nb::handle self, const std::string& prefix, bool recurse, bool parameters,
+                     bool named = true) {
   nb::list out;
-  for (const NamedTensor& entry : parameters ? module.named_parameters() : module.named_buffers()) {
-    const std::size_t dot = entry.name.rfind('.');
-    if (!recurse && dot != std::string::npos) continue;
-    const std::string owner = dot == std::string::npos ? "" : entry.name.substr(0, dot);
-    const std::string leaf = dot == std::string::npos ? entry.name : entry.name.substr(dot + 1);
-    // Making objects may have run code that changed the tree.
-    const auto found = owners.find(owner);
-    if (found == owners.end()) continue;
-    out.append(nb::make_tuple(
-        prefix.empty() ? entry.name : prefix + "." + entry.name,
-        slot_object(found->second, SlotValue{leaf, entry.tensor, true}, parameters)));
+  std::unordered_set<const void*> seen;
+  std::vector<NamedObject> objects;
+  if (recurse) {
+    objects = objects_below(self, named);
+  } else {
+    objects.push_back({"", nb::borrow(self)});
+  }
+  for (const NamedObject& at : objects) {
+    const nn::Module& module = module_in(at.module);
+    const auto& slots = parameters ? module.own_parameters() : module.own_buffers();
+    for (const SlotValue& slot : slot_values(slots)) {
+      if (!slot.tensor.defined() || !seen.insert(History::identity(slot.tensor)).second) continue;
+      nb::object object = slot_object(at.module, slot, parameters);
+      if (!named) {
+        out.append(object);
+        continue;
+      }
+      std::string name = prefix;
+      for (const std::string& part : {at.name, slot.name}) {
+        if (!name.empty() && !part.empty()) name += ".";
+        name += part;
+      }
+      out.append(nb::make_tuple(name, object));
+    }
   }
   return out;
 }
@@ -130,16 +147,60 @@ nb::object load_state_dict(nn::Module& module, nb::handle state, bool strict) {
 
 // ---- What is done to all of them ----------------------------------------------------------------
 
-/// Child by child, so that one whose class has a train of its own is asked.
+/// What `object.name` is, where it is neither the object's own nor of a class in Python: the native
+/// method is then applied without a call of it.
+bool has_native(nb::handle object, const char* name) {
+  const nb::str key(name);
+  if (attributes_of(object).contains(key)) return false;
+  return _PyType_Lookup(Py_TYPE(object.ptr()), key.ptr()) ==
+         _PyType_Lookup(g_module_type, key.ptr());
+}
+
+/// Child by child, so that one whose class has a train of its own is asked. Without recursion where
+/// none has.
 nb::object train(nb::handle self, bool mode) {
-  module_in(self).set_training(mode);
-  for (nb::handle pair : named_children(self)) nb::handle(pair[1]).attr("train")(mode);
+  std::unordered_set<const nn::Module*> seen;
+  std::vector<nb::object> waiting = {nb::borrow(self)};
+  while (!waiting.empty()) {
+    const nb::object next = std::move(waiting.back());
+    waiting.pop_back();
+    if (!next.is(self) && !has_native(next, "train")) {
+      next.attr("train")(mode);
+      continue;
+    }
+    nn::Module& module = module_in(next);
+    if (!seen.insert(&module).second) continue;
+    module.set_training(mode);
+    const auto children = module.children();
+    for (auto child = children.rbegin(); child != children.rend(); ++child) {
+      waiting.push_back(module_object(child->second));
+    }
+  }
   return nb::borrow(self);
 }
 
+/// Each module once, after all below it; the order is fixed before fn may change anything.
 void apply_below(nb::handle self, nb::handle fn) {
-  for (nb::handle pair : named_children(self)) apply_below(nb::object(pair[1]), fn);
-  fn(self);
+  struct Open {
+    nb::object module;
+    std::vector<std::pair<std::string, nn::ModulePtr>> children;
+    std::size_t next = 0;
+  };
+  std::vector<nb::object> order;
+  std::vector<Open> open;
+  open.push_back({nb::borrow(self), module_in(self).children()});
+  std::unordered_set<const nn::Module*> seen = {&module_in(self)};
+  while (!open.empty()) {
+    Open& last = open.back();
+    if (last.next == last.children.size()) {
+      order.push_back(std::move(last.module));
+      open.pop_back();
+      continue;
+    }
+    const nn::ModulePtr child = last.children[last.next++].second;
+    if (seen.insert(child.get()).second) open.push_back({module_object(child), child->children()});
+  }
+  for (const nb::object& module : order) fn(module);
 }
 
 nb::object to_dtype(nb::handle self, DType dtype) {
@@ -150,29 +211,52 @@ nb::object to_dtype(nb::handle self, DType dtype) {
   return nb::borrow(self);
 }
 
-std::string indented(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    out += c;
-    if (c == '\n') out += "  ";
+/// Text whose further lines begin `indent` columns to the right.
+void append_lines(std::string& text, std::string_view lines, std::size_t indent) {
+  for (const char c : lines) {
+    text += c;
+    if (c == '\n') text.append(indent, ' ');
   }
-  return out;
+}
+
+void append_repr(nb::handle self, std::size_t indent, std::string& text) {
+  constexpr std::size_t kLongest = std::size_t{1} << 28;
+  check_stack("repr");
+  if (text.size() > kLongest) {
+    throw ValueError("repr: modules are nested so deep that the text is longer than 256 MiB");
+  }
+  const std::string extra = nb::cast<std::string>(self.attr("extra_repr")());
+  text += nb::cast<std::string>(self.type().attr("__name__"));
+  const nb::list children = named_children(self);
+  if (nb::len(children) == 0 && extra.find('\n') == std::string::npos) {
+    text += "(" + extra + ")";
+    return;
+  }
+  const std::string margin(indent + 2, ' ');
+  text += "(\n";
+  if (!extra.empty()) {
+    text += margin;
+    append_lines(text, extra, indent + 2);
+    text += "\n";
+  }
+  for (nb::handle pair : children) {
+    const nb::object child = nb::borrow(pair[1]);
+    text += margin + "(" + nb::cast<std::string>(nb::handle(pair[0])) + "): ";
+    if (has_native(child, "__repr__")) {
+      append_repr(child, indent + 2, text);
+    } else {
+      append_lines(text, nb::cast<std::string>(nb::repr(child)), indent + 2);
+    }
+    text += "\n";
+  }
+  text.append(indent, ' ');
+  text += ")";
 }
 
 std::string repr(nb::handle self) {
-  const std::string name = nb::cast<std::string>(self.type().attr("__name__"));
-  const std::string extra = nb::cast<std::string>(self.attr("extra_repr")());
-  const nb::list children = named_children(self);
-  if (nb::len(children) == 0 && extra.find('\n') == std::string::npos) {
-    return name + "(" + extra + ")";
-  }
-  std::string text = name + "(\n";
-  if (!extra.empty()) text += "  " + indented(extra) + "\n";
-  for (nb::handle pair : children) {
-    text += "  (" + nb::cast<std::string>(nb::handle(pair[0])) +
-            "): " + indented(nb::cast<std::string>(nb::repr(nb::handle(pair[1])))) + "\n";
-  }
-  return text + ")";
+  std::string text;
+  append_repr(self, 0, text);
+  return text;
 }
 
 // ---- Registration -------------------------------------------------------------------------------
@@ -248,7 +332,7 @@ void def_lists(nb::class_<nn::Module>& module) {
       .def(
           "parameters",
           [](nb::handle self, bool recurse) {
-            return values_of(named_slots(self, "", recurse, true));
+            return iterator_of(named_slots(self, "", recurse, true, false));
           },
           nb::arg("recurse") = true,
           nb::sig("def parameters(self, recurse: bool = True) -> "
@@ -269,7 +353,7 @@ void def_lists(nb::class_<nn::Module>& module) {
       .def(
           "buffers",
           [](nb::handle self, bool recurse) {
-            return values_of(named_slots(self, "", recurse, false));
+            return iterator_of(named_slots(self, "", recurse, false, false));
           },
           nb::arg("recurse") = true,
           nb::sig("def buffers(self, recurse: bool = True) -> "
@@ -298,7 +382,12 @@ void def_lists(nb::class_<nn::Module>& module) {
           "The modules right below, with their names.\n\n"
           ">>> list(bg.nn.Sequential(bg.nn.ReLU()).named_children())\n[('0', ReLU())]\n")
       .def(
-          "modules", [](nb::handle self) { return values_of(named_modules(self, "")); },
+          "modules",
+          [](nb::handle self) {
+            nb::list out;
+            for (const NamedObject& at : objects_below(self, false)) out.append(at.module);
+            return iterator_of(out);
+          },
           nb::sig("def modules(self) -> collections.abc.Iterator[Module]"),
           "This module and all below it, each once.\n\n"
           ">>> len(list(bg.nn.Sequential(bg.nn.ReLU(), bg.nn.Tanh()).modules()))\n3\n")

@@ -60,8 +60,8 @@ struct NamedObject {
   std::string name;
   nb::object module;
 };
-/// This module and all below it, each once, under dotted names.
-std::vector<NamedObject> objects_below(nb::handle self);
+/// This module and all below it, each once, under dotted names; these are empty where not `named`.
+std::vector<NamedObject> objects_below(nb::handle self, bool named = true);
 
 // ---- nn_call.cpp --------------------------------------------------------------------------------
 PyObject* call_module(PyObject* self, PyObject* args, PyObject* kwargs) noexcept;

@@ -69,8 +69,8 @@ int clear_kept(PyObject* self, std::uint32_t more) noexcept {
   return 0;
 }
 
-/// The module that a parameter is in has a handle of its own, and keeps the object in its __dict__.
-constexpr std::uint32_t kHandlesOfModules = 1;
+/// The module that a parameter is in has handles of its own, and keeps the object in its __dict__.
+constexpr std::uint32_t kHandlesOfModules = 2;
 
 int traverse_parameter(PyObject* self, visitproc visit, void* arg) noexcept {
   if (PyObject** dict = _PyObject_GetDictPtr(self)) Py_VISIT(*dict);

@@ -76,8 +76,12 @@ std::int64_t live_nodes() noexcept {
 }
 
 Label::Label(std::string_view name) : before_(innermost_label) {
-  innermost_label = before_ == nullptr ? interned(name)
-                                       : interned(std::string(before_) + "/" + std::string(name));
+  // Labels are kept for good. Those of modules nested thousands deep stop growing.
+  constexpr std::size_t kLongest = 4096;
+  const std::string_view before = before_ == nullptr ? "" : before_;
+  if (before.size() + name.size() > kLongest && !before.empty()) return;
+  innermost_label =
+      before.empty() ? interned(name) : interned(std::string(before) + "/" + std::string(name));
 }
 Label::~Label() { innermost_label = before_; }
 

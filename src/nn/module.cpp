@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <ostream>
 #include <typeinfo>
@@ -17,6 +18,7 @@
 #include "baregrad/ops.h"
 #include "core/checked.h"
 #include "core/message.h"
+#include "core/stack.h"
 #include "nn/name_scope.h"
 
 namespace baregrad::nn {
@@ -44,9 +46,43 @@ class Seen {
   std::unordered_map<const void*, std::vector<const Tensor*>> at_;
 };
 
+/// Modules that the destructor in progress on this thread has still to drop.
+thread_local std::vector<std::pair<std::string, ModulePtr>>* t_leaving = nullptr;
+
+/// Of all names of a tree together. Names of modules that are nested n deep have n parts.
+constexpr std::size_t kMostNameBytes = std::size_t{1} << 28;
+
+/// Whether `wanted` is `root` or below it.
+bool is_within(const Module& wanted, const Module& root) {
+  std::unordered_set<const Module*> seen;
+  std::vector<const Module*> waiting = {&root};
+  while (!waiting.empty()) {
+    const Module* next = waiting.back();
+    waiting.pop_back();
+    if (next == &wanted) return true;
+    if (!seen.insert(next).second) continue;
+    for (const auto& [name, child] : next->children()) waiting.push_back(child.get());
+  }
+  return false;
+}
+
 }  // namespace
 
-Module::~Module() = default;
+Module::~Module() {
+  // What is below goes one after the other and never inside each other: it may be nested deep.
+  if (children_.empty()) return;
+  if (t_leaving != nullptr) {
+    std::move(children_.begin(), children_.end(), std::back_inserter(*t_leaving));
+    return;
+  }
+  std::vector<std::pair<std::string, ModulePtr>> leaving = std::move(children_);
+  t_leaving = &leaving;
+  while (!leaving.empty()) {
+    const ModulePtr next = std::move(leaving.back().second);
+    leaving.pop_back();
+  }
+  t_leaving = nullptr;
+}
 
 Tensor Module::forward(const Tensor&) {
   throw ValueError(message(type_name(), ": has no forward of one tensor; call the one it has"));
@@ -89,12 +125,10 @@ void Module::register_buffer(std::string name, Tensor& member, bool persistent) 
 void Module::check_child(const std::string& name, const ModulePtr& module) const {
   constexpr const char* kWho = "register_module";
   if (!module) throw ValueError(message(kWho, ": \"", name, "\" of ", type_name(), " is null"));
-  for (const NamedModule& below : module->walk(false)) {
-    if (below.module == this) {
-      throw ValueError(message(kWho, ": \"", name, "\" holds this ", type_name(),
-                               " itself; a module cannot be below itself"));
-    }
-  }
+  // One that has no name was never put below another.
+  if (module.get() != this && (name_.empty() || !is_within(*this, *module))) return;
+  throw ValueError(message(kWho, ": \"", name, "\" holds this ", type_name(),
+                           " itself; a module cannot be below itself"));
 }
 
 void Module::attach(const std::string& name, ModulePtr module) {
@@ -172,10 +206,16 @@ std::vector<NamedModule> Module::walk(bool repeated) const {
   std::vector<NamedModule> found;
   std::unordered_set<const Module*> seen;
   std::vector<NamedModule> waiting = {{"", const_cast<Module*>(this)}};
+  std::size_t bytes = 0;
   while (!waiting.empty()) {
     NamedModule next = std::move(waiting.back());
     waiting.pop_back();
     if (!repeated && !seen.insert(next.module).second) continue;
+    bytes += next.name.size();
+    if (bytes > kMostNameBytes) {
+      throw ValueError(message(type_name(), ": the names of ", found.size(),
+                               " modules, nested deep, take more than 256 MiB"));
+    }
     const auto& below = next.module->children_;
     for (auto child = below.rbegin(); child != below.rend(); ++child) {
       waiting.push_back({joined(next.name, child->first), child->second.get()});
@@ -401,20 +441,44 @@ std::string Module::type_name() const {
 
 std::string Module::extra_repr() const { return ""; }
 
-std::string Module::to_string() const {
-  const std::string extra = extra_repr();
-  if (children_.empty()) return message(type_name(), "(", extra, ")");
-  std::string text = type_name() + "(\n";
-  if (!extra.empty()) text += "  " + extra + "\n";
-  for (const auto& [name, module] : children_) {
-    text += "  (" + name + "): ";
-    for (const char c : module->to_string()) {
+namespace {
+
+void append_text(const Module& module, std::size_t indent, std::string& text) {
+  check_stack("to_string");
+  if (text.size() > kMostNameBytes) {
+    throw ValueError("to_string: modules are nested so deep that the text is longer than 256 MiB");
+  }
+  const std::string extra = module.extra_repr();
+  text += module.type_name();
+  if (module.children().empty()) {
+    text += message("(", extra, ")");
+    return;
+  }
+  const std::string margin(indent + 2, ' ');
+  text += "(\n";
+  if (!extra.empty()) {
+    text += margin;
+    for (const char c : extra) {
       text += c;
-      if (c == '\n') text += "  ";
+      if (c == '\n') text.append(indent, ' ');
     }
     text += "\n";
   }
-  return text + ")";
+  for (const auto& [name, child] : module.children()) {
+    text += margin + "(" + name + "): ";
+    append_text(*child, indent + 2, text);
+    text += "\n";
+  }
+  text.append(indent, ' ');
+  text += ")";
+}
+
+}  // namespace
+
+std::string Module::to_string() const {
+  std::string text;
+  append_text(*this, 0, text);
+  return text;
 }
 
 std::ostream& operator<<(std::ostream& out, const Module& module) {

@@ -5,6 +5,7 @@
 
 #include "baregrad/autograd.h"
 #include "baregrad/nn/module.h"
+#include "core/stack.h"
 
 namespace baregrad::nn {
 
@@ -12,6 +13,7 @@ namespace baregrad::nn {
 class NameScope {
  public:
   explicit NameScope(const Module& module) {
+    check_stack("Module");
     if (!module.name().empty() && autograd::is_grad_enabled()) label_.emplace(module.name());
   }
 

@@ -247,6 +247,18 @@ TEST(Module, DeepNesting) {
   EXPECT_EQ((*net)(ones({1, 2}, float64)).shape(), (Dims{1, 2}));
 }
 
+TEST(Module, NestedTooDeepForTheStackIsAnErrorAndGoesWithoutRecursion) {
+  auto net = nn::sequential(make<nn::Linear>(2, 2));
+  for (int i = 0; i < 200000; ++i) net = nn::sequential(net);
+  EXPECT_THROW((*net)(ones({1, 2})), ValueError);
+  EXPECT_THROW(static_cast<void>(net->to_string()), ValueError);
+  EXPECT_THROW(static_cast<void>(net->named_parameters()), ValueError);
+  const auto outer = make<nn::Sequential>();
+  outer->push_back(net);
+  EXPECT_THROW(net->push_back(outer), ValueError);
+  net.reset();
+}
+
 TEST(Module, Prints) {
   Net net;
   std::ostringstream out;
