@@ -120,7 +120,10 @@ bool dims_from(PyObject* object, Dims& out) {
   };
   if (PyTuple_Check(object) || PyList_Check(object)) {
     // Not PySequence_Fast_ITEMS: __index__ of an item may change the list.
-    for (Py_ssize_t i = 0; i < PySequence_Size(object); ++i) {
+    for (Py_ssize_t i = 0;; ++i) {
+      const Py_ssize_t size = PySequence_Size(object);
+      if (size < 0) throw nb::python_error();  // of a subclass, whose __len__ raised
+      if (i >= size) break;
       const nb::object item = nb::steal(PySequence_GetItem(object, i));
       if (!item.is_valid()) throw nb::python_error();
       if (!append(item.ptr())) return false;

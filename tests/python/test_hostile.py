@@ -1,15 +1,8 @@
 """What no caller should do: errors are Python's, and the interpreter lives on.
 
-A crash ends the process, so that the calls drawn by chance run in one of their own."""
+test_hostile_calls.py draws calls by chance; here are those that once went wrong."""
 
-import inspect
-import os
-import random
-import resource
-import subprocess
-import sys
 import threading
-import types
 
 import baregrad as bg
 import numpy as np
@@ -133,6 +126,14 @@ def test_sequences_that_hold_themselves_or_change():
     items = sizes
     assert bg.zeros(sizes).shape == (1, 1)
 
+    class NoLength(list):
+        def __len__(self):
+            raise ZeroDivisionError("length")
+
+    for call in (lambda: bg.flip(bg.ones((2, 2)), dims=NoLength([0])), lambda: bg.ones(NoLength([2]))):
+        with pytest.raises(ZeroDivisionError):
+            call()
+
 
 @pytest.mark.filterwarnings("ignore:nanobind")
 def test_tensors_that_were_never_made():
@@ -153,113 +154,3 @@ def test_tensors_that_were_never_made():
             call()
     with pytest.raises(BufferError):
         memoryview(empty)
-
-
-# ---- Calls drawn by chance -----------------------------------------------------------------------
-
-
-def callables():
-    """Everything public that can be called, by name."""
-    found = {}
-
-    def add(name, value):
-        found[name] = value
-        if inspect.isclass(value):
-            for key in dir(value):
-                if not key.startswith("_") and callable(getattr(value, key, None)):
-                    found[f"{name}.{key}"] = getattr(value, key)
-
-    modules = [bg, bg.linalg, bg.autograd, bg.graph, bg.nn, bg.nn.functional, bg.nn.init]
-    for module in modules + [bg.optim, bg.optim.lr_scheduler]:
-        for key, value in sorted(vars(module).items()):
-            if key.startswith("_") or isinstance(value, types.ModuleType) or not callable(value):
-                continue
-            if getattr(value, "__module__", "baregrad").startswith("baregrad"):
-                add(f"{module.__name__}.{key}", value)
-    # What changes the whole process, or prints.
-    for name in [n for n in found if n.rsplit(".")[-1] in {"detect_anomaly", "summary", "info"}]:
-        del found[name]
-    return found
-
-
-class Drawn:
-    """Arguments, some of which fit."""
-
-    def __init__(self, seed):
-        self.random = random.Random(seed)
-
-    def tensor(self):
-        choose = self.random.choice
-        dtype = choose([bg.float32, bg.float64, bg.int64, bg.int8, bg.uint64, bg.bool, bg.bfloat16])
-        return choose(
-            [
-                lambda: bg.ones((2, 3), dtype=dtype),
-                lambda: bg.ones((3, 3), dtype=dtype),
-                lambda: bg.ones((7, 5), dtype=dtype)[::2, ::-1],
-                lambda: bg.ones((0, 3), dtype=dtype),
-                lambda: bg.ones((), dtype=dtype),
-                lambda: bg.ones((1,) * 16),
-                lambda: bg.ones((1, 2, 4, 4)),
-                lambda: bg.zeros((2, 0, 2**40)),
-                lambda: bg.full((2, 3), 2**62, dtype=bg.int64),
-                lambda: bg.full((3,), float("nan")),
-                lambda: bg.ones((2, 3), requires_grad=True) * 2,
-                lambda: bg.Tensor.__new__(bg.Tensor),
-            ]
-        )()
-
-    def number(self):
-        numbers = [0, 1, 2, 3, -1, 2**31, 2**62, 2**63 - 1, -(2**63), BEYOND, True]
-        numbers += [0.5, -1.0, 1e308, float("nan"), float("inf"), np.int8(3), np.float32(2), 1j]
-        return self.random.choice(numbers)
-
-    def thing(self):
-        loop = []
-        loop.append(loop)
-        things = [None, ..., "sum", "mean", "\udc80", b"ab", {}, (), [], loop, Raises(), object()]
-        things += [bg.float32, "int64", complex, slice(None, None, 0), np.ones((1,) * 20)]
-        things += [np.array([None]), range(3), bg.nn.Linear(3, 2), len, memoryview(b"abc")]
-        return self.random.choice(things)
-
-    def argument(self):
-        chance = self.random.random()
-        if chance < 0.45:
-            return self.tensor()
-        if chance < 0.7:
-            return self.number()
-        if chance < 0.85:
-            draw = self.random.choice([self.tensor, self.number, lambda: self.random.randrange(3)])
-            items = [draw() for _ in range(self.random.randrange(5))]
-            return tuple(items) if self.random.random() < 0.5 else items
-        return self.thing()
-
-
-def call_by_chance(seed, calls):
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-    targets = sorted(callables().items())
-    drawn = Drawn(seed)
-    for _ in range(calls):
-        name, function = drawn.random.choice(targets)
-        arguments = [drawn.argument() for _ in range(drawn.random.randrange(1, 5))]
-        print(name, [type(a).__name__ for a in arguments], flush=True)
-        try:
-            function(*arguments)
-        except SystemError:
-            raise
-        except Exception:  # noqa: BLE001, S110: any error is fine, an end of the process is not
-            pass
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_calls_by_chance_end_in_errors_at_worst(seed, tmp_path):
-    code = f"import test_hostile; test_hostile.call_by_chance({seed}, 3000)"
-    found_at = os.pathsep.join(map(os.path.abspath, [os.path.dirname(__file__), *sys.path]))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        env={**os.environ, "PYTHONPATH": found_at},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout.splitlines()[-1:] + done.stderr.splitlines()[-20:]

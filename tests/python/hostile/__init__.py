@@ -4,5 +4,5 @@ surface.py lists the callables, arguments.py draws arguments, calls.py makes the
 of their own, watch.py starts such processes and reports crashes, hangs and unusual errors. One call
 is named by its seed, its target and its number, and can be made again alone:
 
-    python -m hostile.calls --seed 0 --target baregrad.sin --first 17 --calls 1 --show
+    python -m hostile.calls --seed 0 --target baregrad.sin --call 17 --show
 """

@@ -86,7 +86,8 @@ class Caller:
         self.seed = seed
         self.make: Callable[[], Any] = lambda: None
         if target.owner is not None and target.kind != "class":
-            self.make = instances.maker(target.name[: target.name.rindex("." + target.attribute)], target.owner)
+            name = target.name[: target.name.rindex("." + target.attribute)]
+            self.make = instances.maker(name, target.owner)
 
     def prepare(self, number: int) -> tuple[Callable[[], Any], Draw, list[Any]]:
         """The call of this number: what makes it, and with what."""
@@ -146,7 +147,7 @@ def describe(value: Any) -> str:
     """Short, and without calling methods of the value."""
     kind = type(value)
     if kind is tuple or kind is list:
-        return f"{kind.__name__}({', '.join(describe(v) for v in value[:6])})" if len(value) else f"{kind.__name__}()"
+        return f"{kind.__name__}({', '.join(describe(v) for v in value[:6])})"
     if kind in (int, float, str, bool, type(None), bytes, slice, range):
         text = ascii(value) if not isinstance(value, int) or abs(value) < 2**80 else "a huge int"
         return text[:60]
@@ -160,7 +161,7 @@ class Report:
     """Lines to a file, and the place of the running call in shared memory for the watcher."""
 
     def __init__(self, path: str | None, progress: str | None) -> None:
-        self.file = open(path, "a", encoding="utf-8", errors="backslashreplace") if path else sys.stdout
+        self.file = open(path, "a", encoding="utf-8") if path else sys.stdout
         self.map = None
         if progress:
             with open(progress, "r+b") as file:
@@ -178,10 +179,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", action="append", help="by name; all where none is given")
-    parser.add_argument("--from-target", type=int, default=0)
-    parser.add_argument("--to-target", type=int, default=1 << 30)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--calls", type=int, default=100)
+    parser.add_argument("--call", type=int, help="the number of the only call to make")
+    parser.add_argument("--first", type=int, default=0, help="of the first target")
+    parser.add_argument("--calls", type=int, default=100, help="of each target, from 0")
     parser.add_argument("--show", action="store_true", help="print calls and tracebacks")
     parser.add_argument("--report")
     parser.add_argument("--progress")
@@ -193,14 +193,13 @@ def main() -> int:
     report = Report(options.report, options.progress)
     if not options.show:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    every = targets()
-    chosen = [(i, t) for i, t in enumerate(every) if options.from_target <= i < options.to_target]
-    if options.target:
-        chosen = [(i, t) for i, t in chosen if t.name in options.target]
+    wanted = set(options.target or ())
+    chosen = [(i, t) for i, t in enumerate(targets()) if not wanted or t.name in wanted]
+    if options.call is not None:
+        options.first, options.calls = options.call, options.call + 1
     for i, target in chosen:
         caller = Caller(target, options.seed)
-        last = options.first + options.calls
-        for number in range(options.first, last):
+        for number in range(options.first, options.calls):
             report.at(i, number)
             settle()
             if options.show:
@@ -215,7 +214,7 @@ def main() -> int:
             if why:
                 text = ascii(str(error))[:300]
                 report.line("error", target.name, number, why, f"{type(error).__name__}: {text}")
-        report.line("done", target.name, options.calls)
+        report.line("done", target.name, options.calls - options.first)
         options.first = 0
     return 0
 

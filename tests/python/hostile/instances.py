@@ -44,7 +44,13 @@ def _context() -> Any:
     return kept[0]
 
 
-def _grown(kind: type) -> Callable[[], Any]:
+def _found_checkpoint() -> Any:
+    folder = io.CheckpointFolder(_folder())
+    folder.save(1, {"run": {"epoch": 1, "x": bg.ones(2)}})
+    return folder.latest()
+
+
+def _with_parameters(kind: type) -> Callable[[], Any]:
     return lambda: kind(nn.Linear(3, 2).parameters(), lr=0.1)
 
 
@@ -71,7 +77,7 @@ MAKE: dict[str, Callable[[], Any]] = {
     "graph.Drawing": lambda: bg.graph.draw(bg.ones(2, requires_grad=True) * 2),
     "io.CheckpointFolder": lambda: io.CheckpointFolder(_folder()),
     "io.EventWriter": lambda: io.EventWriter(_folder()),
-    "io.FoundCheckpoint": lambda: io.FoundCheckpoint(1, "folder"),
+    "io.FoundCheckpoint": _found_checkpoint,
     "io.MetricsWriter": lambda: io.MetricsWriter(_folder() + ".jsonl"),
     "io.TensorDict": lambda: io.TensorDict({"a": bg.ones(2)}, {"b": "c"}),
     "linalg.EighResult": lambda: bg.linalg.eigh(bg.eye(2)),
@@ -88,7 +94,7 @@ MAKE: dict[str, Callable[[], Any]] = {
     "nn.TransformerEncoderLayer": lambda: nn.TransformerEncoderLayer(4, 2, 8),
     "nn.MLP": lambda: nn.MLP([3, 4, 2]),
     "nn.GroupNorm": lambda: nn.GroupNorm(1, 2),
-    "optim.EMA": lambda: optim.EMA(nn.Linear(3, 2)),
+    "optim.EMA": lambda: optim.EMA(nn.Linear(3, 2).parameters()),
     "optim.Optimizer": optimizer,
     "optim.ParamGroup": lambda: optimizer().param_groups[0],
     "optim.lr_scheduler.CosineAnnealingLR": lambda: schedules.CosineAnnealingLR(optimizer(), 5),
@@ -106,7 +112,7 @@ MAKE: dict[str, Callable[[], Any]] = {
     "set_grad_enabled": lambda: bg.set_grad_enabled(True),
 }
 for _name in ("Adagrad", "Adam", "AdamW", "Lion", "RMSprop", "SGD"):
-    MAKE[f"optim.{_name}"] = _grown(getattr(optim, _name))
+    MAKE[f"optim.{_name}"] = _with_parameters(getattr(optim, _name))
 
 
 def _sequential_schedule() -> Any:

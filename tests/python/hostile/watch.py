@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import sys
@@ -29,8 +30,8 @@ class Finding:
     detail: str = ""
 
     def __str__(self) -> str:
-        again = f"python -m hostile.calls --seed {self.seed} --target '{self.target}' --first {self.number}"
-        return f"{self.what}: {self.target} call {self.number}\n  {again} --calls 1 --show\n  {self.detail}"
+        again = f"python -m hostile.calls --seed {self.seed} --target {self.target} --call {self.number} --show"
+        return f"{self.what}: {self.target}\n  {again}\n  {self.detail}"
 
 
 def _cpu_seconds(process: int) -> float:
@@ -43,90 +44,121 @@ def _cpu_seconds(process: int) -> float:
 
 def _environment(debug: bool) -> dict[str, str]:
     found_at = os.pathsep.join([str(HERE), *(os.path.abspath(p) for p in sys.path if p)])
-    out = {**os.environ, "PYTHONPATH": found_at, "BAREGRAD_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    out = {**os.environ, "PYTHONPATH": found_at, "BAREGRAD_NUM_THREADS": "1"}
     if debug:
         out["PYTHONMALLOC"] = "debug"
     return out
 
 
-def watch(names: list[str], seed: int, calls: int, debug: bool = False) -> tuple[list[Finding], int]:
+def watch(
+    names: list[str], seed: int, calls: int, debug: bool = False
+) -> tuple[list[Finding], int]:
     """Calls of these targets; what went wrong, and how many calls were made."""
     findings: list[Finding] = []
     made = 0
-    remaining = list(names)
+    remaining = sorted(names)
     first = 0
     while remaining:
         with tempfile.TemporaryDirectory() as folder:
-            ended, problems, finding, counted = _run(remaining, seed, calls, first, debug, folder)
-        findings += problems
-        made += counted
-        if finding is None:
+            child = _Child(remaining, seed, calls, first, debug, folder)
+            ended = child.run()
+            findings += child.findings(ended)
+            made += child.made()
+        if ended:
             break
-        findings.append(finding)
-        # On with the call after the one that ended the process, unless the target fails too often.
-        remaining = remaining[remaining.index(finding.target) :]
-        first = finding.number + 1
-        bad = sum(f.target == finding.target for f in findings)
-        if first >= calls or bad >= 5:
+        # On with the call after the one that ended the process, unless the target ends too many.
+        last = findings[-1]
+        remaining = remaining[remaining.index(last.target) :]
+        first = last.number + 1
+        if first >= calls or sum(f.target == last.target for f in findings) >= 5:
             remaining, first = remaining[1:], 0
     return findings, made
 
 
-def _run(
-    names: list[str], seed: int, calls: int, first: int, debug: bool, folder: str
-) -> tuple[bool, list[Finding], Finding | None, int]:
-    report, progress = os.path.join(folder, "report"), os.path.join(folder, "progress")
-    pathlib.Path(report).touch()
-    pathlib.Path(progress).write_bytes(struct.pack("qq", -1, -1))
-    work = os.path.join(folder, "work")
-    os.mkdir(work)
-    command = [sys.executable, "-B", "-m", "hostile.calls", "--seed", str(seed), "--calls", str(calls)]
-    command += ["--report", report, "--progress", progress, "--first", str(first)]
-    # The number of calls is counted from the first of each target, the first target apart.
-    command[command.index("--calls") + 1] = str(calls)
-    for name in names:
-        command += ["--target", name]
-    stderr = pathlib.Path(folder, "stderr")
-    hung = False
-    with open(stderr, "wb") as errors:
-        child = subprocess.Popen(command, cwd=work, env=_environment(debug), stdin=subprocess.DEVNULL, stderr=errors)
+class _Child:
+    """One process that makes calls."""
+
+    def __init__(
+        self, names: list[str], seed: int, calls: int, first: int, debug: bool, folder: str
+    ) -> None:
+        self.names, self.seed, self.calls, self.first = names, seed, calls, first
+        self.debug = debug
+        self.work = pathlib.Path(folder, "work")
+        self.work.mkdir()
+        self.report, self.progress = pathlib.Path(folder, "report"), pathlib.Path(folder, "progress")
+        self.stderr = pathlib.Path(folder, "stderr")
+        self.report.touch()
+        self.progress.write_bytes(struct.pack("qq", -1, -1))
+        self.how = ""
+
+    def run(self) -> bool:
+        """Whether it came to its end."""
+        command = [sys.executable, "-B", "-m", "hostile.calls", "--seed", str(self.seed)]
+        command += ["--calls", str(self.calls), "--first", str(self.first)]
+        command += ["--report", str(self.report), "--progress", str(self.progress)]
+        for name in self.names:
+            command += ["--target", name]
+        with open(self.stderr, "wb") as errors:
+            child = subprocess.Popen(
+                command,
+                cwd=self.work,
+                env=_environment(self.debug),
+                stdin=subprocess.DEVNULL,
+                stderr=errors,
+            )
+            hung = self._wait(child)
+        self.how = "a hang" if hung else f"exit status {child.returncode}"
+        return child.returncode == 0 and not hung
+
+    def _wait(self, child: subprocess.Popen[bytes]) -> bool:
+        """Until the process ends; True when it had to be ended, since a call did not return."""
         place, cpu, wall = b"", 0.0, time.monotonic()
-        pause = 0.02
         while True:
             try:
-                child.wait(timeout=pause)
-                break
+                child.wait(timeout=0.1)
+                return False
             except subprocess.TimeoutExpired:
-                pause = min(0.25, pause * 1.5)
-            now = pathlib.Path(progress).read_bytes()
+                now = self.progress.read_bytes()
             if now != place:
                 place, cpu, wall = now, _cpu_seconds(child.pid), time.monotonic()
-            elif _cpu_seconds(child.pid) - cpu > CPU_SECONDS or time.monotonic() - wall > WALL_SECONDS:
-                hung = True
-                child.send_signal(6)  # faulthandler says where it is
+                continue
+            used = _cpu_seconds(child.pid) - cpu
+            if used > CPU_SECONDS or time.monotonic() - wall > WALL_SECONDS:
+                child.send_signal(signal.SIGABRT)  # faulthandler says where it is
                 try:
                     child.wait(timeout=5)
                 except subprocess.TimeoutExpired:
                     child.kill()
                     child.wait()
-                break
-    _, number = struct.unpack("qq", pathlib.Path(progress).read_bytes())
-    problems, counted = [], 0
-    done = set()
-    for line in pathlib.Path(report).read_text(errors="replace").splitlines():
-        fields = line.split("\t")
-        if fields[0] == "done":
-            done.add(fields[1])
-            counted += calls
-        elif fields[0] == "error":
-            problems.append(Finding(fields[3], fields[1], int(fields[2]), seed, fields[4]))
-    if child.returncode == 0 and not hung:
-        return True, problems, None, counted
-    current = next((n for n in sorted(names) if n not in done), names[-1])
-    text = stderr.read_text(errors="replace")
-    what = "hang" if hung else f"exit status {child.returncode}"
-    detail = "\n  ".join(text.strip().splitlines()[:25])
-    return False, problems, Finding(what, current, max(number, 0), seed, detail), counted + max(number, 0)
+                return True
+
+    def _lines(self) -> list[list[str]]:
+        return [line.split("\t") for line in self.report.read_text().splitlines()]
+
+    def _number(self) -> int:
+        return max(0, struct.unpack("qq", self.progress.read_bytes())[1])
+
+    def made(self) -> int:
+        """Calls that were made and came back."""
+        done = sum(int(fields[2]) for fields in self._lines() if fields[0] == "done")
+        whole = len(self.names) == sum(fields[0] == "done" for fields in self._lines())
+        return done if whole else done + self._number() + 1
+
+    def findings(self, ended: bool) -> list[Finding]:
+        """What went wrong; the last one is what ended the process, where it did not end by itself."""
+        out = []
+        done = set()
+        for fields in self._lines():
+            if fields[0] == "done":
+                done.add(fields[1])
+            else:
+                out.append(Finding(fields[3], fields[1], int(fields[2]), self.seed, fields[4]))
+        if not ended:
+            current = next((name for name in self.names if name not in done), self.names[-1])
+            lines = self.stderr.read_text(errors="replace").strip().splitlines()
+            detail = "\n  ".join(lines[-25:])
+            out.append(Finding(self.how, current, self._number(), self.seed, detail))
+        return out
 
 
 def main() -> int:
@@ -148,7 +180,8 @@ def main() -> int:
         findings += found
         for finding in found:
             print(finding, flush=True)
-        print(f"-- {made} calls of {begin + 50} targets, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        done = f"{made} calls of {begin + 50} targets, {time.monotonic() - began:.0f} s"
+        print("--", done, file=sys.stderr, flush=True)
     print(f"{made} calls of {len(names)} targets, {len(findings)} findings")
     return 1 if findings else 0
 
