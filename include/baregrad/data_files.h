@@ -1,7 +1,11 @@
 // Readers of files with examples: IDX, CSV, images. Each reads a file, or decodes what is in memory
 // already. A file that breaks its format's rules, or declares more than it can hold, is an IoError
 // that says what is wrong and where; nothing of its declared size is allocated before that is
-// known.
+// known. Long reads ask the interrupt check (baregrad/parallel.h).
+//
+// A compressed file may unpack to 1032 times its size, an image to more. What a file becomes in
+// memory is limited by `max_bytes`; 0 stands for the usual limit, kUsualMaxBytes or kUsualMaxRatio
+// times the file's size, whichever is more. Beyond it: an IoError that names the limit.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +22,12 @@ namespace baregrad::data {
 
 using Bytes = std::span<const std::uint8_t>;
 
+inline constexpr std::uint64_t kUsualMaxBytes = std::uint64_t{64} << 20;
+inline constexpr std::uint64_t kUsualMaxRatio = 100;
+
 /// IDX, the format of MNIST, with any of its dtypes, plain or gzipped (seen from the contents).
-BAREGRAD_API Tensor read_idx(const std::string& path);
-BAREGRAD_API Tensor decode_idx(Bytes bytes);
+BAREGRAD_API Tensor read_idx(const std::string& path, std::uint64_t max_bytes = 0);
+BAREGRAD_API Tensor decode_idx(Bytes bytes, std::uint64_t max_bytes = 0);
 
 struct CsvOptions {
   char delimiter = ',';
@@ -34,20 +41,24 @@ struct CsvOptions {
   /// The column that holds the label, by its name or else its number (from 0; -1 is the last); kept
   /// out of the values. Empty: there is none.
   std::string label = {};
+  std::uint64_t max_bytes = 0;  ///< of the unpacked text, and of the values; 0: the usual limit
 };
 
 struct CsvTable {
   std::vector<std::string> columns;  ///< names of the values' columns; empty without a header
   Tensor values;                     ///< [rows, columns]
-  Tensor labels;                     ///< int64 [rows]; undefined without a label column
-  /// Names of the classes when labels are not whole numbers: label i is classes[i], in the order of
-  /// their bytes.
+  /// [rows]; undefined without a label column. int64 where the labels are classes: whole numbers,
+  /// or texts (`classes`). Of the values' dtype where all are numbers and one is no whole number
+  /// (0.5, 1.0, 3e2, nan): those are targets of a regression.
+  Tensor labels;
+  /// Names of the classes when a label is no number: label i is classes[i], in the order of their
+  /// bytes. At most 2^18.
   std::vector<std::string> classes;
 };
 
 /// Comma-separated numbers, plain or gzipped. Fields may be quoted (a doubled quote stands for
 /// one), lines may end in CR LF, empty lines are skipped; all others must have the same number of
-/// fields.
+/// fields. A header names at most 2^20 columns.
 BAREGRAD_API CsvTable read_csv(const std::string& path, const CsvOptions& options = {});
 BAREGRAD_API CsvTable decode_csv(Bytes bytes, const CsvOptions& options = {});
 
@@ -57,9 +68,9 @@ BAREGRAD_API CsvTable decode_csv(Bytes bytes, const CsvOptions& options = {});
 ///   PNG          all colour types and depths, interlaced or not; palettes become RGB, transparent
 ///                colours an alpha channel
 /// At most 2^28 pixels.
-BAREGRAD_API Tensor read_image(const std::string& path);
-BAREGRAD_API Tensor decode_image(Bytes bytes);
-BAREGRAD_API Tensor decode_pnm(Bytes bytes);
-BAREGRAD_API Tensor decode_png(Bytes bytes);
+BAREGRAD_API Tensor read_image(const std::string& path, std::uint64_t max_bytes = 0);
+BAREGRAD_API Tensor decode_image(Bytes bytes, std::uint64_t max_bytes = 0);
+BAREGRAD_API Tensor decode_pnm(Bytes bytes, std::uint64_t max_bytes = 0);
+BAREGRAD_API Tensor decode_png(Bytes bytes, std::uint64_t max_bytes = 0);
 
 }  // namespace baregrad::data

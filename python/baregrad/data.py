@@ -479,9 +479,9 @@ class CsvTable(NamedTuple):
     columns: list[str]
     #: [rows, columns]
     values: Tensor
-    #: int64 [rows]; None without a label column.
+    #: [rows]; None without a label column. int64 for classes, else of the values' dtype.
     labels: Tensor | None
-    #: Names of the classes when labels are not whole numbers: label i is classes[i].
+    #: Names of the classes when a label is no number: label i is classes[i].
     classes: list[str]
 
 
@@ -494,12 +494,16 @@ def read_csv(
     dtype: DType | str = "float32",
     missing: float | None = None,
     label: str | int | None = None,
+    max_bytes: int | None = None,
 ) -> CsvTable:
     """Comma-separated numbers, plain or gzipped.
 
     ``header`` says whether the first line names the columns; by default it does when it holds a
     field that is no number. ``missing`` is what an empty field counts as; by default it is an
-    error. ``label`` is the column that holds the label, by name or number.
+    error. ``label`` is the column that holds the label, by name or number. Whole numbers and texts
+    are classes, int64; a column of numbers with one that is not whole (0.5, 1.0, nan) holds targets
+    of a regression and keeps ``dtype``. ``max_bytes`` limits the unpacked text and the values; by
+    default 64 MiB, or 100 times the file if that is more.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "iris.csv"
@@ -512,7 +516,9 @@ def read_csv(
     (tensor([0, 1]), ['setosa', 'versicolor'])
     """
     column = "" if label is None else str(label)
-    return CsvTable(*_engine.read_csv(path, delimiter, quote, header, dtype, missing, column))
+    return CsvTable(
+        *_engine.read_csv(path, delimiter, quote, header, dtype, missing, column, max_bytes)
+    )
 
 
 # ---- Sets

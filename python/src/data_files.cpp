@@ -8,6 +8,7 @@
 
 #include "baregrad/data_sets.h"
 #include "baregrad/dataset.h"
+#include "baregrad/error.h"
 #include "call.h"
 #include "casters.h"
 #include "data_bindings.h"
@@ -21,19 +22,28 @@ using Path = std::filesystem::path;
 using Names = std::vector<std::string>;
 using CsvTuple = nb::typed<nb::tuple, Names, Tensor, std::optional<Tensor>, Names>;
 
+/// None is the usual limit, which the engine calls 0.
+std::uint64_t limit_of(std::optional<std::uint64_t> max_bytes) {
+  if (max_bytes == 0) throw ValueError("max_bytes must be at least 1, or None for the usual limit");
+  return max_bytes.value_or(0);
+}
+
 void bind_readers(nb::module_& m) {
-  const auto def_reader = [&m](const char* name, Tensor (*read)(const std::string&),
+  const auto def_reader = [&m](const char* name, Tensor (*read)(const std::string&, std::uint64_t),
                                const char* doc) {
     m.def(
         name,
-        [read](const Path& path) {
+        [read](const Path& path, std::optional<std::uint64_t> max_bytes) {
+          const std::uint64_t limit = limit_of(max_bytes);
           const LockReleased unlocked;
-          return read(path.string());
+          return read(path.string(), limit);
         },
-        nb::arg("path"), doc);
+        nb::arg("path"), nb::kw_only(), nb::arg("max_bytes").none() = nb::none(), doc);
   };
   def_reader("read_idx", &read_idx,
              R"(The tensor in an IDX file, the format of MNIST, plain or gzipped.
+
+``max_bytes`` limits what it takes in memory; by default 64 MiB, or 100 times the file if that is more.
 
 >>> import pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "labels-idx1-ubyte"
@@ -43,6 +53,8 @@ tensor([5, 0, 4], dtype=baregrad.uint8))");
   def_reader("read_image", &read_image,
              R"(A PNG, PGM or PPM picture as [channels, height, width], uint8 or uint16.
 
+``max_bytes`` limits what it takes in memory; by default 64 MiB, or 100 times the file if that is more.
+
 >>> import pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "two.pgm"
 >>> _ = path.write_bytes(b"P5 2 1 255 " + bytes([7, 255]))
@@ -51,8 +63,9 @@ tensor([[[  7, 255]]], dtype=baregrad.uint8))");
   m.def(
       "read_csv",
       [](const Path& path, char delimiter, char quote, std::optional<bool> header, DType dtype,
-         std::optional<double> missing, std::string label) {
-        const CsvOptions options{delimiter, quote, header, dtype, missing, std::move(label)};
+         std::optional<double> missing, std::string label, std::optional<std::uint64_t> max_bytes) {
+        const CsvOptions options{
+            delimiter, quote, header, dtype, missing, std::move(label), limit_of(max_bytes)};
         CsvTable table;
         {
           const LockReleased unlocked;
@@ -63,7 +76,7 @@ tensor([[[  7, 255]]], dtype=baregrad.uint8))");
                                        table.classes));
       },
       nb::arg("path"), nb::arg("delimiter"), nb::arg("quote"), nb::arg("header").none(),
-      nb::arg("dtype"), nb::arg("missing").none(), nb::arg("label"));
+      nb::arg("dtype"), nb::arg("missing").none(), nb::arg("label"), nb::arg("max_bytes").none());
 }
 
 using ImageTuple = nb::typed<nb::tuple, Tensor, Tensor, Names, nb::str, nb::str>;

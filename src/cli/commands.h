@@ -2,6 +2,7 @@
 // for a wrong argument; what fails otherwise throws.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,7 +51,8 @@ int run_eval(const EvalCommand& command);
 
 struct PredictCommand {
   std::string run;
-  std::string image;  ///< a file, or "test:N"
+  std::string image;            ///< a file, or "test:N"
+  std::uint64_t max_bytes = 0;  ///< of the decoded image; 0: the usual limit
   std::string data_folder;
   std::string json_path;
 };

@@ -80,7 +80,7 @@ std::vector<CLI::Option*> add_special(CLI::App* bench, BenchCommand& command) {
 }
 
 constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
-constexpr std::uint64_t kAnySeed = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kAnyUnsigned = std::numeric_limits<std::uint64_t>::max();
 
 /// Which options set a member of the config, by the member's name.
 class ConfigOptions {
@@ -137,7 +137,7 @@ ConfigOptions add_train(CLI::App* train, TrainCommand& command) {
   add_choice("schedule", "--schedule", c.schedule,
              "Of the learning rate: cosine (the usual), constant, onecycle or step", "S");
   options.add("seed",
-              add_number<std::uint64_t>(train, "--seed", c.seed, 0, kAnySeed,
+              add_number<std::uint64_t>(train, "--seed", c.seed, 0, kAnyUnsigned,
                                         "Of weights, order and dropout, 0 if not said"),
               "N");
   add_count("items", "--items", c.items, "Learn from the first N images alone");
@@ -187,7 +187,7 @@ void add_lab(CLI::App* app, lab::Run& run, bool& no_report) {
   add_number<int>(app, "--threads", run.options.threads, 1, 1024,
                   "The most threads to use; all CPUs if not said")
       ->option_text("N");
-  add_number<std::uint64_t>(app, "--seed", run.options.seed, 0, kAnySeed,
+  add_number<std::uint64_t>(app, "--seed", run.options.seed, 0, kAnyUnsigned,
                             "Of the inputs, 1 if not said")
       ->option_text("N");
   app->add_flag("--no-report", no_report, "Records alone: no pictures, no pages")->option_text(" ");
@@ -228,6 +228,9 @@ int run(int argc, char** argv) {
   add_path(predict, "image", predict_command.image, "A PNG, PGM or PPM file, or test:N")
       ->required()
       ->option_text("IMAGE");
+  add_number<std::uint64_t>(predict, "--max-bytes", predict_command.max_bytes, 1, kAnyUnsigned,
+                            "Largest image in memory; 64 MiB or 100 times the file if not said")
+      ->option_text("N");
   add_path(predict, "--json", predict_command.json_path, "Also write the result to FILE")
       ->option_text("FILE");
   GraphCommand graph_command;

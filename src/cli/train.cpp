@@ -265,7 +265,7 @@ struct Asked {
 Asked asked_picture(const PredictCommand& command, const train::Trained& trained) {
   constexpr std::string_view kTest = "test:";
   if (command.image.rfind(kTest, 0) != 0) {
-    return {train::as_picture(data::read_image(command.image))};
+    return {train::as_picture(data::read_image(command.image, command.max_bytes))};
   }
   std::int64_t index = -1;
   const char* end = command.image.data() + command.image.size();

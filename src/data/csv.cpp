@@ -1,12 +1,16 @@
-// CSV: fields between delimiters, quoted or not. Read twice: once to count, once to convert.
+// CSV: fields between delimiters, quoted or not. Read twice, once to count and once to convert;
+// labels that are no whole numbers a third time.
 #include <algorithm>
 #include <charconv>
-#include <cstring>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "core/printable.h"
 #include "data/source.h"
+#include "parallel/interrupt.h"
 
 namespace baregrad::data {
 
@@ -19,12 +23,9 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::string shown(std::string_view field) {
-  constexpr std::size_t kMost = 40;
-  std::string text;
-  for (const char c : field.substr(0, kMost)) text += c >= ' ' && c <= '~' ? c : '?';
-  return field.size() > kMost ? text + "..." : text;
-}
+constexpr std::size_t kMostShown = 40;
+constexpr std::int64_t kMostNamed = std::int64_t{1} << 20;
+constexpr std::size_t kMostClasses = std::size_t{1} << 18;
 
 /// Fields one after the other.
 class Fields {
@@ -40,6 +41,8 @@ class Fields {
   }
   /// Once per field of the line; the view holds until the next call.
   std::string_view next() {
+    constexpr std::uint32_t kPiece = 1U << 12;
+    if (++count_ % kPiece == 0) parallel::poll_interrupt();
     if (at_ < text_.size() && text_[at_] == options_.quote) return quoted();
     const std::size_t begin = at_;
     while (at_ < text_.size() && text_[at_] != options_.delimiter && text_[at_] != '\n') ++at_;
@@ -104,6 +107,7 @@ class Fields {
   std::int64_t line_at_ = 1;
   std::int64_t line_ = 1;
   bool line_done_ = false;
+  std::uint32_t count_ = 0;
   std::string unquoted_;
 };
 
@@ -158,20 +162,30 @@ std::int64_t find_label(const std::vector<std::string>& names, std::int64_t colu
   if (named != names.end()) return named - names.begin();
   std::int64_t number = 0;
   if (!parse(options.label, number) || number < -columns || number >= columns) {
-    fail(who, "has no column '", options.label, "' for the label among its ", columns);
+    fail(who, "has no column ", quoted_text(options.label, kMostShown), " for the label among its ",
+         columns);
   }
   return number < 0 ? number + columns : number;
+}
+
+/// The fields of the first line that is not empty.
+template <class Each>
+void each_first(std::string_view text, const CsvOptions& options, const std::string& who,
+                const Each& each) {
+  Fields fields(text, options, who);
+  if (!fields.next_line()) return;
+  std::int64_t column = 0;
+  do each(column++, fields.next());
+  while (!fields.line_done());
 }
 
 Form survey(std::string_view text, const CsvOptions& options, const std::string& who) {
   Form form;
   Fields fields(text, options, who);
-  std::vector<std::string> first;
   while (fields.next_line()) {
     std::int64_t count = 0;
     do {
-      const std::string_view field = fields.next();
-      if (form.rows == 0) first.emplace_back(field);
+      fields.next();
       ++count;
     } while (!fields.line_done());
     if (form.rows == 0) form.columns = count;
@@ -181,42 +195,89 @@ Form survey(std::string_view text, const CsvOptions& options, const std::string&
     ++form.rows;
   }
   if (form.rows == 0) return form;
-  if (options.header.value_or(true)) form.names = first;
+  // Names take far more memory than the text they come from: only as many are kept as may be.
+  const bool named = options.header.value_or(true);
+  if (named) {
+    each_first(text, options, who, [&](std::int64_t column, std::string_view field) {
+      if (column < kMostNamed) form.names.emplace_back(field);
+    });
+  }
   form.label = find_label(form.names, form.columns, options, who);
   if (!options.header.has_value()) {
     bool has_text = false;
-    for (std::int64_t i = 0; i < form.columns; ++i) {
-      const std::string& field = first[static_cast<std::size_t>(i)];
-      has_text |= i != form.label && !field.empty() && !is_number(field);
-    }
-    // Where the label's name was what found it, the line is a header whatever else it holds.
-    const bool label_named = form.label >= 0 &&
-                             first[static_cast<std::size_t>(form.label)] == options.label &&
-                             !is_number(options.label);
+    bool label_named = false;
+    each_first(text, options, who, [&](std::int64_t column, std::string_view field) {
+      if (column != form.label) {
+        has_text |= !field.empty() && !is_number(field);
+      } else {
+        // Where the label's name was what found it, the line is a header whatever else it holds.
+        label_named = field == options.label && !is_number(options.label);
+      }
+    });
     if (!has_text && !label_named) {
       form.names.clear();
       form.label = find_label({}, form.columns, options, who);
     }
   }
-  if (!form.names.empty()) --form.rows;
+  if (!form.names.empty()) {
+    if (form.columns > kMostNamed) {
+      fail(who, "has a header of ", form.columns, " columns, at most ", kMostNamed,
+           " can be named; take the line away, and set header to false");
+    }
+    --form.rows;
+  }
   return form;
+}
+
+/// What kind of labels a column holds: seen field by field, so that none has to be kept.
+class LabelColumn {
+ public:
+  LabelColumn(std::int64_t rows, const char* who)
+      : numbers_(Tensor::allocate({rows}, DType::Int64, who)), at_(numbers_.data<std::int64_t>()) {}
+
+  void add(std::string_view field, const CsvOptions& options) {
+    if (whole_ && parse(field, *at_)) {
+      ++at_;
+      return;
+    }
+    whole_ = false;
+    const bool missing = field.empty() && options.missing.has_value();
+    real_ = real_ && (missing || is_number(field));
+    digits_ = digits_ || field.find_first_of("0123456789") != std::string_view::npos;
+  }
+  bool is_whole() const noexcept { return whole_; }
+  /// "nan" and "inf" alone are names.
+  bool is_real() const noexcept {
+    return real_ && (digits_ || at_ != numbers_.data<std::int64_t>());
+  }
+  const Tensor& numbers() const noexcept { return numbers_; }
+
+ private:
+  Tensor numbers_;
+  std::int64_t* at_;
+  bool whole_ = true;
+  bool real_ = true;
+  bool digits_ = false;
+};
+
+void skip_header(Fields& fields, const Form& form) {
+  if (form.names.empty()) return;
+  fields.next_line();
+  do fields.next();
+  while (!fields.line_done());
 }
 
 template <class T>
 void convert(std::string_view text, const CsvOptions& options, const std::string& who,
-             const Form& form, T* values, std::vector<std::string>& labels) {
+             const Form& form, T* values, std::optional<LabelColumn>& labels) {
   Fields fields(text, options, who);
-  if (!form.names.empty()) {
-    fields.next_line();
-    do fields.next();
-    while (!fields.line_done());
-  }
+  skip_header(fields, form);
   for (std::int64_t row = 0; row < form.rows; ++row) {
     fields.next_line();
     for (std::int64_t column = 0; column < form.columns; ++column) {
       const std::string_view field = fields.next();
       if (column == form.label) {
-        labels.emplace_back(field);
+        labels->add(field, options);
         continue;
       }
       T value{};
@@ -226,30 +287,89 @@ void convert(std::string_view text, const CsvOptions& options, const std::string
         fail(who, "line ", fields.line(), ", field ", column + 1,
              " is empty; set `missing` to say what that means");
       } else if (!parse_number(field, value)) {
-        fail(who, "line ", fields.line(), ", field ", column + 1, ": '", shown(field),
-             "' is no number that ", name(dtype_of<T>), " can hold");
+        fail(who, "line ", fields.line(), ", field ", column + 1, ": ",
+             quoted_text(field, kMostShown), " is no number that ", name(dtype_of<T>), " can hold");
       }
       *values++ = value;
     }
   }
 }
 
-/// Whole numbers as they are, else the number of each text among all of them in order.
-void set_labels(const std::vector<std::string>& labels, CsvTable& table) {
-  table.labels =
-      Tensor::allocate({static_cast<std::int64_t>(labels.size())}, DType::Int64, "read_csv");
-  auto* out = table.labels.data<std::int64_t>();
-  const bool whole =
-      std::all_of(labels.begin(), labels.end(),
-                  [out](const std::string& text) mutable { return parse(text, *out++); });
-  if (whole) return;
-  std::map<std::string_view, std::int64_t> numbers;
-  for (const std::string& text : labels) numbers.emplace(text, 0);
-  for (auto& [text, number] : numbers) {
-    number = static_cast<std::int64_t>(table.classes.size());
-    table.classes.emplace_back(text);
+/// The label of every row, in order, with its line.
+template <class Each>
+void each_label(std::string_view text, const CsvOptions& options, const std::string& who,
+                const Form& form, const Each& each) {
+  Fields fields(text, options, who);
+  skip_header(fields, form);
+  for (std::int64_t row = 0; row < form.rows; ++row) {
+    fields.next_line();
+    for (std::int64_t column = 0; column < form.columns; ++column) {
+      const std::string_view field = fields.next();
+      if (column == form.label) each(field, fields.line());
+    }
   }
-  for (const std::string& text : labels) *out++ = numbers.at(text);
+}
+
+template <class T>
+Tensor real_labels(std::string_view text, const CsvOptions& options, const std::string& who,
+                   const Form& form) {
+  Tensor out = Tensor::allocate({form.rows}, dtype_of<T>, who.c_str());
+  T* at = out.data<T>();
+  each_label(text, options, who, form, [&](std::string_view field, std::int64_t line) {
+    if (field.empty()) {
+      *at++ = static_cast<T>(*options.missing);
+      return;
+    }
+    if (field.find_first_not_of("+-0123456789") == std::string_view::npos) {
+      std::int64_t whole = 0;
+      if (!parse(field, whole)) {
+        fail(who, "line ", line, ": the label ", quoted_text(field, kMostShown),
+             " is a whole number that int64 cannot hold");
+      }
+    }
+    parse_number(field, *at++);
+  });
+  return out;
+}
+
+/// The number of each text among all of them in order.
+void set_classes(std::string_view text, const CsvOptions& options, const std::string& who,
+                 const Form& form, CsvTable& table) {
+  auto* out = table.labels.data<std::int64_t>();
+  std::map<std::string, std::int64_t, std::less<>> numbers;  // in the order of their first row
+  each_label(text, options, who, form, [&](std::string_view field, std::int64_t line) {
+    auto found = numbers.find(field);
+    if (found == numbers.end()) {
+      if (numbers.size() == kMostClasses) {
+        fail(who, "line ", line, ": the label column has more than ", kMostClasses,
+             " different texts; labels are classes");
+      }
+      found = numbers.emplace(field, static_cast<std::int64_t>(numbers.size())).first;
+    }
+    *out++ = found->second;
+  });
+  std::vector<std::int64_t> order(numbers.size());
+  for (const auto& [name, first_seen] : numbers) {
+    order[static_cast<std::size_t>(first_seen)] = static_cast<std::int64_t>(table.classes.size());
+    table.classes.push_back(name);
+  }
+  out = table.labels.data<std::int64_t>();
+  for (std::int64_t row = 0; row < form.rows; ++row) {
+    out[row] = order[static_cast<std::size_t>(out[row])];
+  }
+}
+
+void set_labels(const LabelColumn& column, std::string_view text, const CsvOptions& options,
+                const std::string& who, const Form& form, CsvTable& table) {
+  table.labels = column.numbers();
+  if (column.is_whole()) return;
+  if (!column.is_real()) {
+    set_classes(text, options, who, form, table);
+  } else if (options.dtype == DType::Float32) {
+    table.labels = real_labels<float>(text, options, who, form);
+  } else {
+    table.labels = real_labels<double>(text, options, who, form);
+  }
 }
 
 void check_options(const CsvOptions& options, const char* who) {
@@ -262,21 +382,32 @@ void check_options(const CsvOptions& options, const char* who) {
   }
 }
 
-CsvTable decode(Bytes bytes, const CsvOptions& options, const std::string& who) {
+CsvTable decode(Bytes bytes, const CsvOptions& options, const std::string& who,
+                std::uint64_t limit) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   Form form = survey(text, options, who);
   CsvTable table;
   const std::int64_t width = form.columns - (form.label >= 0 ? 1 : 0);
+  // A field takes a byte of text: the product is far from wrapping.
+  const std::uint64_t decoded =
+      static_cast<std::uint64_t>(form.rows * width) * itemsize(options.dtype);
+  if (decoded > limit) {
+    fail_limit(
+        who,
+        message("holds ", form.rows, " x ", width, " values, ", decoded, " bytes in memory, more"),
+        limit);
+  }
   table.values = Tensor::allocate({form.rows, width}, options.dtype, who.c_str());
-  std::vector<std::string> labels;
+  std::optional<LabelColumn> labels;
+  if (form.label >= 0) labels.emplace(form.rows, who.c_str());
   if (options.dtype == DType::Float32) {
     convert(text, options, who, form, table.values.data<float>(), labels);
   } else {
     convert(text, options, who, form, table.values.data<double>(), labels);
   }
-  if (form.label >= 0) {
-    set_labels(labels, table);
+  if (labels) {
+    set_labels(*labels, text, options, who, form, table);
     if (!form.names.empty()) form.names.erase(form.names.begin() + form.label);
   }
   table.columns = std::move(form.names);
@@ -287,14 +418,14 @@ CsvTable decode(Bytes bytes, const CsvOptions& options, const std::string& who) 
 
 CsvTable read_csv(const std::string& path, const CsvOptions& options) {
   check_options(options, "read_csv");
-  const std::unique_ptr<Source> source = open_file(path, "read_csv");
-  return decode(read_all(*source), options, source->who());
+  const std::unique_ptr<Source> source = open_file(path, "read_csv", options.max_bytes);
+  return decode(read_all(*source), options, source->who(), source->limit());
 }
 
 CsvTable decode_csv(Bytes bytes, const CsvOptions& options) {
   check_options(options, "decode_csv");
-  const std::unique_ptr<Source> source = open_memory(bytes, "decode_csv");
-  return decode(read_all(*source), options, source->who());
+  const std::unique_ptr<Source> source = open_memory(bytes, "decode_csv", options.max_bytes);
+  return decode(read_all(*source), options, source->who(), source->limit());
 }
 
 }  // namespace baregrad::data

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "data/source.h"
+#include "parallel/interrupt.h"
 
 namespace baregrad::data {
 
@@ -29,7 +30,11 @@ std::optional<DType> dtype_of_code(std::uint8_t code) {
 
 void swap_bytes(std::uint8_t* data, std::int64_t count, std::size_t size) {
   if (size == 1) return;
-  for (std::int64_t i = 0; i < count; ++i, data += size) std::reverse(data, data + size);
+  constexpr std::int64_t kPiece = std::int64_t{1} << 20;
+  for (std::int64_t i = 0; i < count; ++i, data += size) {
+    if (i % kPiece == 0) parallel::poll_interrupt();
+    std::reverse(data, data + size);
+  }
 }
 
 Tensor decode(Source& source) {
@@ -56,6 +61,11 @@ Tensor decode(Source& source) {
     fail(who, "declares ", name(*dtype), to_string(shape), ", ", bytes,
          " bytes, but cannot hold more than ", source.most_left());
   }
+  if (bytes > source.limit()) {
+    fail_limit(who,
+               message("declares ", name(*dtype), to_string(shape), ", ", bytes, " bytes, more"),
+               source.limit());
+  }
   Tensor out = Tensor::allocate(shape, *dtype, who.c_str());
   source.read_exactly(out.data_ptr(), out.nbytes(), "elements");
   if (!source.at_end()) {
@@ -67,7 +77,11 @@ Tensor decode(Source& source) {
 
 }  // namespace
 
-Tensor read_idx(const std::string& path) { return decode(*open_file(path, "read_idx")); }
-Tensor decode_idx(Bytes bytes) { return decode(*open_memory(bytes, "decode_idx")); }
+Tensor read_idx(const std::string& path, std::uint64_t max_bytes) {
+  return decode(*open_file(path, "read_idx", max_bytes));
+}
+Tensor decode_idx(Bytes bytes, std::uint64_t max_bytes) {
+  return decode(*open_memory(bytes, "decode_idx", max_bytes));
+}
 
 }  // namespace baregrad::data

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "data/source.h"
+#include "parallel/interrupt.h"
 
 namespace baregrad::data {
 
@@ -255,6 +256,7 @@ void spread(const Png& png, const std::uint8_t* row, std::int64_t columns, T* to
             const std::string& who) {
   const std::int64_t plane = png.width * png.height;
   const int samples = png.samples();
+  const int channels = png.channels();
   const int scale = png.depth < 8 ? 255 / ((1 << png.depth) - 1) : 1;
   for (std::int64_t x = 0; x < columns; ++x, to += dx) {
     if (png.colour == Palette) {
@@ -262,7 +264,7 @@ void spread(const Png& png, const std::uint8_t* row, std::int64_t columns, T* to
       if (entry >= png.palette_size) {
         fail(who, "has colour ", entry, " of a palette of ", png.palette_size);
       }
-      for (int c = 0; c < png.channels(); ++c) to[c * plane] = png.palette[entry][c];
+      for (int c = 0; c < channels; ++c) to[c * plane] = png.palette[entry][c];
       continue;
     }
     bool is_key = png.transparent;
@@ -288,6 +290,7 @@ void decode_pixels(const Png& png, Source& stream, const Tensor& out) {
     rows[0].assign(room, 0);
     rows[1].assign(room, 0);
     for (std::int64_t y = pass.y0; y < png.height; y += pass.dy) {
+      parallel::poll_interrupt();
       std::uint8_t filter = 0;
       stream.read_exactly(&filter, 1, "pixels");
       std::uint8_t* row = rows[1].data() + step;
@@ -302,7 +305,7 @@ void decode_pixels(const Png& png, Source& stream, const Tensor& out) {
 
 }  // namespace
 
-Tensor decode_png(Bytes bytes, const std::string& who) {
+Tensor decode_png(Bytes bytes, const std::string& who, std::uint64_t limit) {
   constexpr std::uint8_t kSignature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
   if (bytes.size() < 8 || std::memcmp(bytes.data(), kSignature, 8) != 0) {
     fail(who, "is no PNG image: does not begin with its signature");
@@ -314,6 +317,16 @@ Tensor decode_png(Bytes bytes, const std::string& who) {
   }
   InflateSource stream(std::make_unique<MemorySource>(who, std::move(png.data)), Deflate::Zlib);
   const DType dtype = png.depth == 16 ? DType::UInt16 : DType::UInt8;
+  // At most 2^28 pixels of 8 bytes: far from wrapping.
+  const std::uint64_t decoded = static_cast<std::uint64_t>(png.channels()) *
+                                static_cast<std::uint64_t>(png.width * png.height) *
+                                itemsize(dtype);
+  if (decoded > limit) {
+    fail_limit(who,
+               message("declares ", png.width, " x ", png.height, " pixels, ", decoded,
+                       " bytes in memory, more"),
+               limit);
+  }
   Tensor out = Tensor::allocate({png.channels(), png.height, png.width}, dtype, who.c_str());
   if (dtype == DType::UInt16) {
     decode_pixels<std::uint16_t>(png, stream, out);
@@ -323,6 +336,8 @@ Tensor decode_png(Bytes bytes, const std::string& who) {
   return out;
 }
 
-Tensor decode_png(Bytes bytes) { return decode_png(bytes, "decode_png"); }
+Tensor decode_png(Bytes bytes, std::uint64_t max_bytes) {
+  return decode_png(bytes, "decode_png", decoded_limit(bytes.size(), max_bytes));
+}
 
 }  // namespace baregrad::data

@@ -2,6 +2,7 @@
 #include <cstddef>
 
 #include "data/source.h"
+#include "parallel/interrupt.h"
 
 namespace baregrad::data {
 
@@ -59,7 +60,9 @@ void fill(const Tensor& out, std::int64_t maxval, const Sample& sample) {
   const std::int64_t channels = out.shape()[0];
   const std::int64_t pixels = out.shape()[1] * out.shape()[2];
   T* to = out.data<T>();
+  constexpr std::int64_t kPiece = std::int64_t{1} << 16;
   for (std::int64_t i = 0; i < pixels; ++i) {
+    if (i % kPiece == 0) parallel::poll_interrupt();
     for (std::int64_t c = 0; c < channels; ++c) {
       const std::int64_t value = sample();
       to[c * pixels + i] =
@@ -70,7 +73,7 @@ void fill(const Tensor& out, std::int64_t maxval, const Sample& sample) {
 
 }  // namespace
 
-Tensor decode_pnm(Bytes bytes, const std::string& who) {
+Tensor decode_pnm(Bytes bytes, const std::string& who, std::uint64_t limit) {
   const std::uint8_t kind = bytes.size() >= 2 && bytes[0] == 'P' ? bytes[1] : 0;
   if (kind != '2' && kind != '3' && kind != '5' && kind != '6') {
     fail(who, "is no PGM or PPM image: needs to begin with P2, P3, P5 or P6");
@@ -98,6 +101,12 @@ Tensor decode_pnm(Bytes bytes, const std::string& who) {
          " bytes, but holds ", raster.size());
   }
   const DType dtype = maxval > 255 ? DType::UInt16 : DType::UInt8;
+  const auto decoded = static_cast<std::uint64_t>(samples * sample_bytes);
+  if (decoded > limit) {
+    fail_limit(who,
+               message("declares ", width, " x ", height, " pixels, ", decoded, " bytes, more"),
+               limit);
+  }
   Tensor out = Tensor::allocate({channels, height, width}, dtype, who.c_str());
   const std::uint8_t* at = raster.data();
   const auto from_text = [&] { return text.number("sample", maxval); };
@@ -122,6 +131,8 @@ Tensor decode_pnm(Bytes bytes, const std::string& who) {
   return out;
 }
 
-Tensor decode_pnm(Bytes bytes) { return decode_pnm(bytes, "decode_pnm"); }
+Tensor decode_pnm(Bytes bytes, std::uint64_t max_bytes) {
+  return decode_pnm(bytes, "decode_pnm", decoded_limit(bytes.size(), max_bytes));
+}
 
 }  // namespace baregrad::data

@@ -12,6 +12,8 @@
 #include <zlib.h>
 
 #include "core/checked.h"
+#include "core/printable.h"
+#include "parallel/interrupt.h"
 
 namespace baregrad::data {
 
@@ -41,8 +43,10 @@ class FileSource : public Source {
     std::size_t done = 0;
     // Never beyond the length that sizes were checked against.
     count = static_cast<std::size_t>(std::min<std::uint64_t>(count, left_));
+    constexpr std::size_t kPiece = std::size_t{1} << 24;
     while (done < count) {
-      const ssize_t got = ::read(descriptor_, to + done, count - done);
+      parallel::poll_interrupt();
+      const ssize_t got = ::read(descriptor_, to + done, std::min(count - done, kPiece));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail(who(), "cannot be read: ", std::strerror(errno));
       if (got == 0) fail(who(), "became shorter while it was read");
@@ -103,6 +107,7 @@ struct InflateSource::Impl {
   Deflate kind;
   z_stream stream{};
   bool ended = false;
+  std::uint64_t produced = 0;
   std::uint8_t buffer[std::size_t{1} << 16];
 
   bool refill() {
@@ -150,11 +155,18 @@ std::size_t InflateSource::read(std::uint8_t* to, std::size_t count) {
     if (stream.avail_in == 0 && !impl_->refill()) {
       fail(who(), "ends in the middle of the compressed data");
     }
-    const auto room = static_cast<uInt>(std::min<std::size_t>(count - done, std::size_t{1} << 30));
+    parallel::poll_interrupt();
+    constexpr std::size_t kPiece = std::size_t{1} << 20;
+    const auto room = static_cast<uInt>(std::min(count - done, kPiece));
     stream.next_out = to + done;
     stream.avail_out = room;
     const int result = inflate(&stream, Z_NO_FLUSH);
     done += room - stream.avail_out;
+    impl_->produced += room - stream.avail_out;
+    // What is made of it has no header.
+    constexpr std::uint64_t kHeader = std::uint64_t{1} << 16;
+    if (impl_->produced > kHeader && impl_->produced - kHeader > limit())
+      fail_limit(who(), "unpacks to more", limit());
     if (result == Z_STREAM_END) {
       impl_->begin_next_member();
     } else if (result == Z_MEM_ERROR) {
@@ -175,16 +187,38 @@ std::uint64_t InflateSource::most_left() const {
   return left > (std::uint64_t{1} << 50) ? ~std::uint64_t{0} : left * kMostInflation + kInFlight;
 }
 
-std::unique_ptr<Source> open_file(const std::string& path, const char* who) {
-  auto file = std::make_unique<FileSource>(path, message(who, ": '", path, "'"));
-  if (!file->is_gzip()) return file;
-  return std::make_unique<InflateSource>(std::move(file), Deflate::Gzip);
+std::uint64_t decoded_limit(std::uint64_t file_bytes, std::uint64_t given) noexcept {
+  if (given != 0) return given;
+  return std::max(kUsualMaxBytes,
+                  std::min(file_bytes, ~std::uint64_t{0} / kUsualMaxRatio) * kUsualMaxRatio);
 }
 
-std::unique_ptr<Source> open_memory(Bytes bytes, const char* who) {
-  auto memory = std::make_unique<MemorySource>(who, std::vector<Bytes>{bytes});
-  if (!starts_gzip(bytes.data(), bytes.size())) return memory;
-  return std::make_unique<InflateSource>(std::move(memory), Deflate::Gzip);
+void fail_limit(const std::string& who, std::string_view what, std::uint64_t limit) {
+  fail(who, what, " than the limit of ", limit, " bytes (max_bytes; if not set, ", kUsualMaxBytes,
+       " or ", kUsualMaxRatio, " times the file); set a larger max_bytes if you trust the file");
+}
+
+std::unique_ptr<Source> open_file(const std::string& path, const char* who,
+                                  std::uint64_t max_bytes) {
+  auto file = std::make_unique<FileSource>(path, message(who, ": ", quoted_text(path)));
+  const std::uint64_t limit = decoded_limit(file->most_left(), max_bytes);
+  std::unique_ptr<Source> source;
+  if (file->is_gzip()) {
+    source = std::make_unique<InflateSource>(std::move(file), Deflate::Gzip);
+  } else {
+    source = std::move(file);
+  }
+  source->set_limit(limit);
+  return source;
+}
+
+std::unique_ptr<Source> open_memory(Bytes bytes, const char* who, std::uint64_t max_bytes) {
+  std::unique_ptr<Source> source = std::make_unique<MemorySource>(who, std::vector<Bytes>{bytes});
+  if (starts_gzip(bytes.data(), bytes.size())) {
+    source = std::make_unique<InflateSource>(std::move(source), Deflate::Gzip);
+  }
+  source->set_limit(decoded_limit(bytes.size(), max_bytes));
+  return source;
 }
 
 std::vector<std::uint8_t> read_all(Source& source) {
@@ -194,8 +228,9 @@ std::vector<std::uint8_t> read_all(Source& source) {
     for (;;) {
       // By what came so far, not by what could come: a bomb must really hold what it takes.
       const std::size_t before = bytes.size();
-      const auto step = static_cast<std::size_t>(
-          std::min<std::uint64_t>(std::max(before, kFirst), source.most_left()));
+      const std::size_t wanted = source.is_plain() ? SIZE_MAX : std::max(before, kFirst);
+      const auto step =
+          static_cast<std::size_t>(std::min<std::uint64_t>(wanted, source.most_left()));
       bytes.resize(before + step);
       const std::size_t got = step == 0 ? 0 : source.read(bytes.data() + before, step);
       bytes.resize(before + got);

@@ -1,5 +1,7 @@
 // Pictures from outside, made to look like those of the training set.
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <vector>
 
 #include "baregrad/autograd.h"
@@ -9,6 +11,7 @@
 #include "baregrad/ops_fused.h"
 #include "baregrad/train.h"
 #include "core/message.h"
+#include "parallel/interrupt.h"
 
 namespace baregrad::train {
 
@@ -16,32 +19,89 @@ namespace {
 
 constexpr std::int64_t kPictureSide = 28;
 
-/// Gray levels from 0 to 255 as numbers, [H, W]. An alpha channel is laid over black.
-Tensor gray_of(const Tensor& image) {
-  Tensor x = image.to(DType::Float32);
-  if (image.dtype() == DType::UInt16) x = x / 257.0;
-  if (x.ndim() == 2) return x;
-  const std::int64_t channels = x.shape()[0];
-  Tensor gray = x[0];
-  if (channels >= 3) gray = x[0] * 0.299 + x[1] * 0.587 + x[2] * 0.114;
-  if (channels == 2 || channels == 4) gray = gray * (x[channels - 1] / 255.0);
-  return gray;
+/// Gray levels from 0 to 255 of a picture's pixels, one at a time. An alpha channel is laid over
+/// black.
+template <class T>
+class GrayPixels {
+ public:
+  explicit GrayPixels(const Tensor& image)
+      : pixels_(image.data<T>()),
+        channels_(image.ndim() == 2 ? 1 : image.shape()[0]),
+        plane_(image.numel() / channels_) {}
+
+  float at(std::int64_t pixel) const {
+    float gray = sample(0, pixel);
+    if (channels_ >= 3) {
+      gray = gray * 0.299F + sample(1, pixel) * 0.587F + sample(2, pixel) * 0.114F;
+    }
+    if (channels_ == 2 || channels_ == 4) gray *= sample(channels_ - 1, pixel) / 255.0F;
+    return gray;
+  }
+
+ private:
+  float sample(std::int64_t channel, std::int64_t pixel) const {
+    const auto value = static_cast<float>(pixels_[channel * plane_ + pixel]);
+    return sizeof(T) == 2 ? value / 257.0F : value;
+  }
+  const T* pixels_;
+  std::int64_t channels_;
+  std::int64_t plane_;
+};
+
+/// The mean of value(i) over the part of `from` pixels that lies under `cell` of kPictureSide.
+template <class Value>
+double mean_under(std::int64_t cell, std::int64_t from, const Value& value) {
+  const double step = static_cast<double>(from) / static_cast<double>(kPictureSide);
+  const double low = static_cast<double>(cell) * step;
+  const double high = std::min(low + step, static_cast<double>(from));
+  const auto begin = static_cast<std::int64_t>(std::ceil(low));
+  const auto end = static_cast<std::int64_t>(std::floor(high));
+  if (begin > end) return value(end);  // inside of one pixel
+  double sum = 0;
+  if (static_cast<double>(begin) > low) {
+    sum += (static_cast<double>(begin) - low) * value(begin - 1);
+  }
+  for (std::int64_t i = begin; i < end; ++i) sum += value(i);
+  if (high > static_cast<double>(end) && end < from) {
+    sum += (high - static_cast<double>(end)) * value(end);
+  }
+  return sum / step;
 }
 
-/// weights[i][j]: how much of pixel j lies under pixel i of the smaller picture.
-Tensor shares(std::int64_t from, std::int64_t to) {
-  std::vector<float> weights(static_cast<std::size_t>(from * to), 0.0F);
-  const double step = static_cast<double>(from) / static_cast<double>(to);
-  for (std::int64_t i = 0; i < to; ++i) {
-    const double low = static_cast<double>(i) * step;
-    const double high = low + step;
-    for (auto j = static_cast<std::int64_t>(low); j < from && static_cast<double>(j) < high; ++j) {
-      const double part =
-          std::min(high, static_cast<double>(j + 1)) - std::max(low, static_cast<double>(j));
-      weights[static_cast<std::size_t>(i * from + j)] = static_cast<float>(part / step);
+/// 28 by 28, each the mean of what lies under it. Row by row: a picture may be much larger than
+/// everything that is made of it here.
+template <class T>
+Tensor shrunk(const Tensor& image) {
+  const std::int64_t height = image.shape()[image.ndim() - 2];
+  const std::int64_t width = image.shape()[image.ndim() - 1];
+  const GrayPixels<T> gray(image);
+  std::array<double, kPictureSide> row{};
+  std::int64_t row_index = -1;  // of `row`: two cells may share one
+  const auto shrink_row = [&](std::int64_t y) {
+    if (y == row_index) return;
+    row_index = y;
+    for (std::int64_t x = 0; x < kPictureSide; ++x) {
+      parallel::poll_interrupt();
+      row[static_cast<std::size_t>(x)] = mean_under(
+          x, width, [&](std::int64_t i) { return static_cast<double>(gray.at(y * width + i)); });
     }
+  };
+  std::vector<float> levels;
+  for (std::int64_t y = 0; y < kPictureSide; ++y) {
+    std::array<double, kPictureSide> sums{};
+    const double step = static_cast<double>(height) / static_cast<double>(kPictureSide);
+    const double low = static_cast<double>(y) * step;
+    const double high = std::min(low + step, static_cast<double>(height));
+    for (auto i = static_cast<std::int64_t>(low); i < height && static_cast<double>(i) < high;
+         ++i) {
+      const double part =
+          std::min(high, static_cast<double>(i + 1)) - std::max(low, static_cast<double>(i));
+      shrink_row(i);
+      for (std::size_t x = 0; x < row.size(); ++x) sums[x] += part / step * row[x];
+    }
+    levels.insert(levels.end(), sums.begin(), sums.end());
   }
-  return Tensor::of(weights, {to, from});
+  return Tensor::of(levels, {kPictureSide, kPictureSide});
 }
 
 double border_mean(const Tensor& gray) {
@@ -61,11 +121,9 @@ Picture as_picture(const Tensor& image) {
                              describe(image)));
   }
   const no_grad off;
-  Tensor gray = gray_of(image);
-  if (gray.shape()[0] != kPictureSide || gray.shape()[1] != kPictureSide) {
-    gray = matmul(matmul(shares(gray.shape()[0], kPictureSide), gray),
-                  shares(gray.shape()[1], kPictureSide).mT());
-  }
+  const Tensor dense = image.contiguous();
+  Tensor gray =
+      image.dtype() == DType::UInt16 ? shrunk<std::uint16_t>(dense) : shrunk<std::uint8_t>(dense);
   Picture picture;
   picture.inverted = border_mean(gray) > 127.5;
   if (picture.inverted) gray = 255.0 - gray;

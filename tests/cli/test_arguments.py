@@ -75,6 +75,7 @@ OPTIONS = [
     (TRAIN, "--checkpoint-steps", whole(1, BILLION)),
     (TRAIN, "--keep", whole(1, 10**6)),
     (TRAIN, "--threads", whole(1, 1024)),
+    (["predict", "RUN", "x.png"], "--max-bytes", whole(1, 2**64 - 1)),
     (["lab", "list"], "--threads", whole(1, 1024)),
     (["lab", "list"], "--seed", SEED),
     (BENCH, "--sizes", whole_list(2**63 - 1)),

@@ -144,7 +144,7 @@ TEST(Csv, LinesThatAreWrongAreNamed) {
   expect_csv_refused("1,2\n3,4,5\n", "decode_csv: line 2 has 3 fields, the first has 2");
   expect_csv_refused("1,2\n\n\n3\n", "line 4 has 1 fields, the first has 2");
   // The record began in line 2, and its quoted field takes line 3 too.
-  expect_csv_refused("a,b\n1,\"x\ny\"\n1,2\n", "line 2, field 2: 'x?y' is no number");
+  expect_csv_refused("a,b\n1,\"x\ny\"\n1,2\n", "line 2, field 2: 'x\\x0ay' is no number");
   expect_csv_refused("a,b\n1,\"x\ny\"\n1\n", "line 4 has 1 fields");
   expect_csv_refused("1,2\n3,\"4\n", "line 2: a quoted field is not closed");
   expect_csv_refused("1,2\n3,\"4\"x\n", "line 2: text after a closing quote");
@@ -180,6 +180,62 @@ TEST(Csv, FromAFilePlainAndGzipped) {
   EXPECT_EQ(data::read_csv(folder.file("plain.csv")).values.to_vector<float>(), expected);
   EXPECT_EQ(data::read_csv(folder.file("packed.csv.gz")).values.to_vector<float>(), expected);
   expect_error<IoError>([&] { data::read_csv(folder.file("none")); }, "read_csv: '");
+}
+
+TEST(CsvLabels, RealNumbersAreTargets) {
+  // 2,000 classes were made of 2,000 real numbers.
+  std::string text = "x,y\n";
+  for (int i = 0; i < 2000; ++i)
+    text += "1," + std::to_string(i / 2) + (i % 2 == 0 ? ".5" : "") + "\n";
+  const data::CsvTable table = data::decode_csv(bytes_of(text), {.label = "y"});
+  EXPECT_TRUE(table.classes.empty());
+  ASSERT_EQ(table.labels.dtype(), DType::Float32);
+  const auto labels = table.labels.to_vector<float>();
+  ASSERT_EQ(labels.size(), 2000U);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    ASSERT_EQ(labels[i], static_cast<float>(i / 2) + (i % 2 == 0 ? 0.5F : 0.0F));
+  }
+  EXPECT_EQ(table.columns, std::vector<std::string>{"x"});
+}
+
+TEST(CsvLabels, Kinds) {
+  const auto labels = [](const char* column, data::CsvOptions options = {}) {
+    std::string text;
+    for (const char* at = column; *at != '\0'; ++at) {
+      if (at == column || at[-1] == ' ') text += "7,";
+      text += *at == ' ' ? '\n' : *at;
+    }
+    options.label = "1";
+    options.header = false;
+    return data::decode_csv(bytes_of(text + "\n"), options);
+  };
+  // Whole numbers and names are classes.
+  EXPECT_EQ(labels("3 -1 +2").labels.to_vector<std::int64_t>(),
+            (std::vector<std::int64_t>{3, -1, 2}));
+  EXPECT_EQ(labels("b a b").labels.to_vector<std::int64_t>(), (std::vector<std::int64_t>{1, 0, 1}));
+  EXPECT_EQ(labels("b a b").classes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(labels("1 2.5 n/a").classes, (std::vector<std::string>{"1", "2.5", "n/a"}));
+  EXPECT_EQ(labels("nan inf").classes, (std::vector<std::string>{"inf", "nan"}));
+  // Numbers written as real ones are targets, in the dtype of the values.
+  EXPECT_EQ(labels("1.0 2.0").labels.to_vector<float>(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(labels("1 2e0").labels.to_vector<float>(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(labels("1 0.1", {.dtype = DType::Float64}).labels.to_vector<double>(),
+            (std::vector<double>{1, 0.1}));
+  const auto missing = labels("1 nan 3").labels.to_vector<float>();
+  EXPECT_TRUE(missing[0] == 1 && missing[1] != missing[1] && missing[2] == 3);
+  expect_error<IoError>([&] { labels("0.5 99999999999999999999"); },
+                        "line 2: the label '99999999999999999999' is a whole number");
+  expect_error<IoError>([&] { labels("99999999999999999999 1"); }, "int64");
+}
+
+TEST(CsvLabels, EmptyOnes) {
+  const auto read = [](std::optional<double> missing) {
+    return data::decode_csv(bytes_of("1,0.5\n2,\n"),
+                            {.header = false, .missing = missing, .label = "1"});
+  };
+  EXPECT_EQ(read(-1.0).labels.to_vector<float>(), (std::vector<float>{0.5F, -1}));
+  // Without `missing` an empty field is a text like any other.
+  EXPECT_EQ(read({}).classes, (std::vector<std::string>{"", "0.5"}));
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace {
 namespace idx {
 
 int try_parse(std::span<const std::uint8_t> file) {
-  return try_decode(file, kDeflate * file.size() + (64U << 10), data::decode_idx);
+  return try_decode(file, kDeflate * file.size() + (64U << 10),
+                    [](const auto& bytes) { return data::decode_idx(bytes); });
 }
 
 std::vector<Bytes> seeds() {

@@ -13,7 +13,8 @@ constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
 
 /// 1-bit samples become bytes, palettes three or four: as much as deflate can hold, 32 times over.
 int try_parse(std::span<const std::uint8_t> file) {
-  return try_decode(file, 32 * kDeflate * file.size() + (256U << 10), data::decode_png);
+  return try_decode(file, 32 * kDeflate * file.size() + (256U << 10),
+                    [](const auto& bytes) { return data::decode_png(bytes); });
 }
 
 void append_number(Bytes& out, std::size_t value) {

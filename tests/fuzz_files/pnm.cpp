@@ -9,7 +9,8 @@ namespace pnm {
 
 /// A written-out sample takes two bytes and becomes two.
 int try_parse(std::span<const std::uint8_t> file) {
-  return try_decode(file, memory_for(file.size()), data::decode_pnm);
+  return try_decode(file, memory_for(file.size()),
+                    [](const auto& bytes) { return data::decode_pnm(bytes); });
 }
 
 std::vector<Bytes> seeds() {

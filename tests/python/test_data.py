@@ -1,6 +1,7 @@
 """Datasets, the loader with and without workers, files, the progress bar."""
 
 import gc
+import gzip
 import io
 import os
 import signal
@@ -642,3 +643,53 @@ def test_mnist_from_a_folder(tmp_path):
     with pytest.raises(OSError, match="truncated|short|bytes"):
         (folder / "train-images-idx3-ubyte").write_bytes(b"\0\0\x08\x03")
         bg.data.mnist(tmp_path)
+
+
+def test_read_csv_of_real_labels(tmp_path):
+    file = tmp_path / "regression.csv"
+    file.write_text("x,y\n1,0.5\n2,3\n")
+    table = bg.data.read_csv(file, label="y")
+    assert table.classes == [] and table.labels.dtype == bg.float32
+    assert values(table.labels).tolist() == [0.5, 3.0]
+
+
+def bomb(tmp_path, megabytes=200):
+    """A CSV file that unpacks to far more than it is."""
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb", 6) as file:
+        for _ in range(megabytes):
+            file.write(b"1,2\n" * (1 << 18))
+    return path
+
+
+def test_files_that_unpack_to_much_are_refused(tmp_path):
+    path = bomb(tmp_path, 70)
+    with pytest.raises(OSError, match="limit of 67108864 bytes .*max_bytes"):
+        bg.data.read_csv(path)
+    for read in [bg.data.read_csv, bg.data.read_idx, bg.data.read_image]:
+        with pytest.raises(ValueError, match="max_bytes"):
+            read(path, max_bytes=0)
+        with pytest.raises(OSError):
+            read(path, max_bytes=1000)
+
+
+def test_readers_are_interrupted(tmp_path):
+    path = bomb(tmp_path)
+    code = f"""
+        import time
+        import baregrad as bg
+        print("ready", flush=True)
+        try:
+            while True:
+                bg.data.read_csv({str(path)!r}, max_bytes=1 << 40)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    # One read takes several seconds.
+    assert process.communicate(timeout=5)[0] == "interrupted\n"
