@@ -43,8 +43,8 @@ struct Slogdet {
   Tensor sign;       ///< -1, 0 or 1
   Tensor logabsdet;  ///< -infinity for a singular matrix
 };
-/// det = sign * exp(logabsdet), where det itself might overflow. No gradient flows through the
-/// sign; that of a singular matrix is an error (ValueError of inv).
+/// det = sign * exp(logabsdet), where det itself might overflow. The gradient of the sign is zero;
+/// that of the logarithm of a singular matrix is an error (ValueError).
 BAREGRAD_API Slogdet slogdet(const Tensor& x);
 
 /// ValueError where a matrix is exactly singular: where elimination meets a column of zeros.

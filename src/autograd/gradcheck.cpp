@@ -34,6 +34,17 @@ Tensor weights_like(const Tensor& t, std::size_t k) {
 
 bool counts(const Tensor& output) { return output.defined() && is_floating(output.dtype()); }
 
+/// Nothing that a gradient could be compared for is an error, not a success.
+void check_outputs(const Tensors& outputs, const char* who) {
+  if (outputs.empty()) throw ValueError(message(who, ": the function gave no tensor to check"));
+  for (const Tensor& t : outputs) {
+    if (counts(t)) return;
+  }
+  throw ValueError(message(who, ": the function gave ", outputs.size(), " outputs (the first ",
+                           outputs[0].defined() ? describe(outputs[0]) : "undefined",
+                           "), none of which is floating"));
+}
+
 /// The outputs as one number: the sum of all elements by weight.
 double weighted(const Fn& fn, const Tensors& inputs, const Tensors& weights) {
   const Tensors outputs = fn(inputs);
@@ -75,10 +86,14 @@ class Difference {
 
 }  // namespace
 
-std::string gradcheck(const Fn& fn, const Tensors& inputs, const GradcheckOptions& options) {
-  check_inputs(inputs, "gradcheck");
+namespace {
+
+std::string compared(const Fn& fn, const Tensors& inputs, const GradcheckOptions& options,
+                     const char* who) {
+  check_inputs(inputs, who);
   const enable_grad on;
   const Tensors outputs = fn(inputs);
+  check_outputs(outputs, who);
   Tensors weights(outputs.size());
   Tensors differentiable;
   Tensors seeds;
@@ -121,11 +136,19 @@ std::string gradcheck(const Fn& fn, const Tensors& inputs, const GradcheckOption
   return "";
 }
 
+}  // namespace
+
+std::string gradcheck(const Fn& fn, const Tensors& inputs, const GradcheckOptions& options) {
+  return compared(fn, inputs, options, "gradcheck");
+}
+
 std::string gradgradcheck(const Fn& fn, const Tensors& inputs, const GradcheckOptions& options) {
-  check_inputs(inputs, "gradgradcheck");
+  constexpr const char* kWho = "gradgradcheck";
+  check_inputs(inputs, kWho);
   const enable_grad on;
   // The gradient as a function of the inputs and of what it starts from.
   const Tensors outputs = fn(inputs);
+  check_outputs(outputs, kWho);
   Tensors all = inputs;
   std::vector<std::size_t> differentiable;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
@@ -133,7 +156,9 @@ std::string gradgradcheck(const Fn& fn, const Tensors& inputs, const GradcheckOp
     differentiable.push_back(k);
     all.push_back(weights_like(outputs[k], k).detach().requires_grad_());
   }
-  if (differentiable.empty()) return "";
+  if (differentiable.empty()) {
+    throw GradError(message(kWho, ": no output depends on an input that requires a gradient"));
+  }
   std::vector<std::size_t> wanted;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].defined() && inputs[i].requires_grad()) wanted.push_back(i);
@@ -157,7 +182,7 @@ std::string gradgradcheck(const Fn& fn, const Tensors& inputs, const GradcheckOp
     }
     return grad(from, with_respect_to, seeds, {.create_graph = recorded, .allow_unused = true});
   };
-  return gradcheck(gradient, all, options);
+  return compared(gradient, all, options, kWho);
 }
 
 }  // namespace baregrad::autograd

@@ -5,6 +5,7 @@
 
 #include "autograd/rules.h"
 #include "baregrad/error.h"
+#include "baregrad/ops.h"
 #include "core/history.h"
 #include "core/message.h"
 #include "ops/dispatch.h"
@@ -57,20 +58,27 @@ Tensors OpNode::saved_tensors() const {
 }
 
 void OpNode::apply(std::span<const Tensor> gradients, Sink& sink) {
-  const GradientRule rule = rule_row(op_).rule;
-  if (rule == nullptr) return;  // an in-place op without a gradient: nothing flows
-  Backward backward(*this, gradients, sink);
-  rule(backward);
+  const RuleRow& row = rule_row(op_);
+  if (row.rule == nullptr) return;  // an in-place op without a gradient: nothing flows
+  Backward backward(*this, gradients, sink, row.wide);
+  row.rule(backward);
 }
+
+void Backward::widen_gradient() { gradient_ = astype(gradients_[0], DType::Float32); }
 
 const Tensor& Backward::value(std::int16_t which) {
   for (const Saved& saved : node_.saved()) {
     if (saved.which != which) continue;
     check_unchanged(saved, node_.name(), node_.label());
-    if (!History::recording()) return saved.value;
+    const bool widen = wide_ && is_half(saved.value);
+    if (!History::recording()) {
+      return widen ? connected_.emplace_front(astype(saved.value, DType::Float32)) : saved.value;
+    }
     const Edge place = which >= 0 ? node_.edges()[static_cast<std::size_t>(which)]
                                   : Edge{ref_to(node_), static_cast<std::uint16_t>(-1 - which)};
-    return connected_.emplace_front(unpack(saved, place));
+    Tensor connected = unpack(saved, place);
+    return connected_.emplace_front(widen ? astype(connected, DType::Float32)
+                                          : std::move(connected));
   }
   throw GradError(message(node_.name(), ": its rule asks for a value that its row does not keep"));
 }

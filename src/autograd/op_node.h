@@ -67,11 +67,16 @@ class OpNode final : public Node {
 /// A rule's view of the node in hand.
 class Backward {
  public:
-  Backward(OpNode& node, std::span<const Tensor> gradients, Sink& sink) noexcept
-      : node_(node), gradients_(gradients), sink_(sink) {}
+  /// `wide`: half precision is seen as float32.
+  Backward(OpNode& node, std::span<const Tensor> gradients, Sink& sink, bool wide)
+      : node_(node), gradients_(gradients), sink_(sink), wide_(wide) {
+    if (wide && is_half(gradients[0])) widen_gradient();
+  }
 
   /// Gradient of a result; undefined where none arrived (only with several results).
-  const Tensor& grad(int result = 0) const { return gradients_[static_cast<std::size_t>(result)]; }
+  const Tensor& grad(int result = 0) const {
+    return gradient_.defined() ? gradient_ : gradients_[static_cast<std::size_t>(result)];
+  }
   bool needs(int input) const { return node_.needs(static_cast<std::size_t>(input)); }
   int inputs() const { return static_cast<int>(node_.edges().size()); }
   /// Values that the rule's row says it keeps; there as long as this is.
@@ -93,6 +98,10 @@ class Backward {
   }
 
  private:
+  static bool is_half(const Tensor& t) noexcept {
+    return t.defined() && is_floating(t.dtype()) && itemsize(t.dtype()) == 2;
+  }
+  void widen_gradient();
   const Tensor& value(std::int16_t which);
   const Result& result_of(int input) const {
     const Edge& edge = node_.edges()[static_cast<std::size_t>(input)];
@@ -102,7 +111,9 @@ class Backward {
   OpNode& node_;
   std::span<const Tensor> gradients_;
   Sink& sink_;
-  std::forward_list<Tensor> connected_;  // values with their place in the graph
+  bool wide_;
+  Tensor gradient_;                      // the first, in float32
+  std::forward_list<Tensor> connected_;  // values with their place in the graph, or in float32
 };
 
 }  // namespace baregrad::autograd

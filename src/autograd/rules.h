@@ -28,6 +28,8 @@ struct RuleRow {
   /// What the gradients of inputs 0, 1 and 2 (and all further ones) need. Kept only if that input
   /// wants its gradient.
   std::uint8_t keep[3];
+  /// The rule sees float16 and bfloat16 as float32: its steps would round, or leave the range.
+  bool wide = false;
 };
 
 const RuleRow& rule_row(OpId op) noexcept;

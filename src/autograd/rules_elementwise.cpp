@@ -65,7 +65,8 @@ void divide(Backward& b) {
 
 void remainder(Backward& b) {
   b.give(0, b.grad());
-  if (b.needs(1)) b.give(1, negative(b.grad() * floor(b.input(0) / b.input(1))));
+  // The quotient that the remainder was made with, which x / y may be rounded up from.
+  if (b.needs(1)) b.give(1, negative(b.grad() * floor_divide(b.input(0), b.input(1))));
 }
 
 void pow(Backward& b) {

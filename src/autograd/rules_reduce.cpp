@@ -75,7 +75,18 @@ void mean(Backward& b) {
   b.give(0, broadcast_to(with_axes(b.grad() * (1.0 / reduced_count(b)), b), b.shape(0)));
 }
 
+// As a norm of order 0, which is floating: the gradient is zero, not missing.
+void count_nonzero(Backward& b) { b.give(0, zeros(b.shape(0), b.grad().dtype())); }
+
 void sum_squares(Backward& b) { b.give(0, with_axes(b.grad() * 2.0, b) * b.input(0)); }
+
+// At zero the norm has a corner; its gradient there is taken as zero.
+void norm2(Backward& b) {
+  const Tensor y = with_axes(b.output(), b);
+  const Tensor corner = y == 0;
+  const Tensor direction = b.input(0) / baregrad::where(corner, 1.0, y);
+  b.give(0, with_axes(b.grad(), b) * baregrad::where(corner, 0.0, direction));
+}
 
 void prod(Backward& b) {
   const Tensor x = b.input(0);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/irregular.h"
 #include "kernels/scratch.h"
@@ -212,8 +213,14 @@ void batch_norm_of(const IrregularCall& call) {
   T* const shift = scale + channels;
   if (training) {
     const auto count = static_cast<double>(shape.count());
-    reduce_channels(OpId::sum, x, shape, nullptr, means);
-    for (std::int64_t c = 0; c < channels; ++c) means[c] /= count;
+    // float64: relative to the first elements, so that means of equal elements are exact. The sums
+    // of float32, which are in float64, are.
+    constexpr bool kShift = std::is_same_v<T, double>;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      vars[c] = kShift ? static_cast<double>(static_cast<const T*>(x.data)[c * shape.run]) : 0.0;
+    }
+    reduce_channels(kShift ? OpId::mean : OpId::sum, x, shape, kShift ? vars : nullptr, means);
+    for (std::int64_t c = 0; c < channels; ++c) means[c] = vars[c] + means[c] / count;
     reduce_channels(OpId::var, x, shape, means, vars);
     for (std::int64_t c = 0; c < channels; ++c) vars[c] /= count;
   } else {

@@ -48,6 +48,7 @@ Choice choose(OpId op, DType x, DType out) noexcept {
       if (is_bool(out)) return {OpId::all, compute};
       if (!is_floating(out)) return {op, as_int};
       return {op, is_floating(x) ? compute : DType::Float64};
+    case OpId::norm2:
     case OpId::sum_squares:
     case OpId::var:
     case OpId::std:
@@ -165,8 +166,23 @@ class Reduction {
     k.combine(acc, high, lanes);
   }
 
-  void to_means(double* sums, std::int64_t n) const {
-    for (std::int64_t i = 0; i < n; ++i) sums[i] /= static_cast<double>(plan_.reduced_size);
+  /// The first element of each lane of a tile, in float64. Means are taken relative to it: those
+  /// of equal elements are then exact.
+  void first_elements(std::int64_t tile, double* first) const {
+    BlockScratch scratch;
+    for_blocks(plan_, tile, 0, 1, [&](const ReduceBlock& block) {
+      const Rows rows = reader_.read(block, scratch);
+      const auto* x = static_cast<const double*>(rows.data);
+      for (std::int64_t i = 0; i < block.lanes; ++i) {
+        first[i] = x[plan_.inner ? i * rows.row_stride : i];
+      }
+    });
+  }
+
+  /// From sums of differences to the first elements.
+  void to_means(double* sums, const double* first, std::int64_t n) const {
+    const auto count = static_cast<double>(plan_.reduced_size);
+    for (std::int64_t i = 0; i < n; ++i) sums[i] = first[i] + sums[i] / count;
   }
 
   /// One pass over memory: each block's mean, then its deviations from it while it is in cache. The
@@ -199,8 +215,10 @@ class Reduction {
     }
     double means[kMaxLanes];
     if (is_variance(op_)) {
-      accumulate(kernel(OpId::sum), tile, 0, plan_.units, lanes, means, nullptr);
-      to_means(means, lanes);
+      double first[kMaxLanes];
+      first_elements(tile, first);
+      accumulate(kernel(OpId::mean), tile, 0, plan_.units, lanes, means, first);
+      to_means(means, first, lanes);
     }
     alignas(64) char acc[kMaxLanes * 8];
     accumulate(kernel_, tile, 0, plan_.units, lanes, acc, is_variance(op_) ? means : nullptr);
@@ -249,18 +267,22 @@ class Reduction {
   }
 
   void run_split_variance() const {
-    const ReduceKernel& sum = kernel(OpId::sum);
+    const ReduceKernel& sum = kernel(OpId::mean);
     const std::int64_t stride = partial_stride(sum);
     Scratch<4096> partials(static_cast<std::size_t>(plan_.tiles * plan_.splits * stride));
-    Scratch<4096> memory(static_cast<std::size_t>(plan_.tiles * stride));
+    Scratch<4096> memory(static_cast<std::size_t>(2 * plan_.tiles * stride));
     auto* means = reinterpret_cast<double*>(memory.data());
-    accumulate_split(sum, nullptr, partials.data());
+    auto* firsts = means + plan_.tiles * plan_.lane_block;
+    for (std::int64_t tile = 0; tile < plan_.tiles; ++tile) {
+      first_elements(tile, firsts + tile * plan_.lane_block);
+    }
+    accumulate_split(sum, firsts, partials.data());
     for (std::int64_t tile = 0; tile < plan_.tiles; ++tile) {
       const std::int64_t lanes = tile_at(plan_, tile).lanes;
       double* mean = means + tile * plan_.lane_block;
       std::memcpy(mean, partials.data() + tile * plan_.splits * stride,
                   static_cast<std::size_t>(lanes) * sizeof(double));
-      to_means(mean, lanes);
+      to_means(mean, firsts + tile * plan_.lane_block, lanes);
     }
     accumulate_split(kernel_, means, partials.data());
     finish_split(kernel_, partials.data());
@@ -330,6 +352,10 @@ class Reduction {
         std::memcpy(static_cast<char*>(acc) + i * 8, &root, 8);
       }
       return DType::Float64;
+    }
+    if (op_ == OpId::norm2) {
+      auto* values = static_cast<double*>(acc);
+      for (std::int64_t i = 0; i < lanes; ++i) values[i] = std::sqrt(values[i]);
     }
     return kernel_.acc;
   }

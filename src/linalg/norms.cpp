@@ -10,6 +10,7 @@
 #include "linalg/stack.h"
 #include "ops/infer.h"
 #include "ops/positions.h"
+#include "ops/widened.h"
 
 namespace baregrad::linalg {
 
@@ -106,8 +107,11 @@ Tensor trace(const Tensor& x, std::int64_t offset, DTypeOption dtype) {
 Tensor cross(const Tensor& x, const Tensor& y, std::int64_t axis) {
   require_triples(x, y, axis);
   // (x_1 y_2 - x_2 y_1, ...): the next element times the one after it.
+  const Widened wide({&x, &y});
+  const Tensor a = wide(x);
+  const Tensor b = wide(y);
   const auto ahead = [axis](const Tensor& t, std::int64_t by) { return roll(t, {-by}, axis); };
-  return ahead(x, 1) * ahead(y, 2) - ahead(x, 2) * ahead(y, 1);
+  return wide.rounded(ahead(a, 1) * ahead(b, 2) - ahead(a, 2) * ahead(b, 1));
 }
 
 }  // namespace baregrad::linalg

@@ -108,13 +108,22 @@ struct SignAndLog : autograd::Function<SignAndLog> {
       log[i] = d.log_magnitude;
     });
     Tensors results = {astype(signs, x.dtype(), false), astype(logs, x.dtype(), false)};
-    context.save_for_backward({x});
-    context.mark_non_differentiable({results[0]});
+    context.save_for_backward({x, results[0].detach()});
     return results;
   }
+  /// The sign is piecewise constant: its gradient is zero.
   static Tensors backward(Context& context, const Tensors& g) {
-    return {as_matrices(g[1]) * matrix_transpose(inv(context.saved()[0]))};
+    const Tensors saved = context.saved();
+    const Tensor& x = saved[0];
+    // Singular matrices of which only the sign was used.
+    const Tensor unused = as_matrices(logical_and(saved[1] == 0.0, g[1] == 0.0));
+    if (!any(unused).item<bool>()) return {as_matrices(g[1]) * matrix_transpose(inverse_of(x))};
+    const Tensor regular = inverse_of(where(unused, identity_like(x), x));
+    return {where(unused, 0.0, as_matrices(g[1]) * matrix_transpose(regular))};
   }
+
+ private:
+  static Tensor inverse_of(const Tensor& x);
 };
 
 /// a^-1 b, which are float64 columns; b is overwritten. `x` is what messages name.
@@ -141,6 +150,8 @@ struct Inverse : autograd::Function<Inverse> {
     return {negative(matmul(matmul(y, g[0]), y))};
   }
 };
+
+Tensor SignAndLog::inverse_of(const Tensor& x) { return Inverse::apply(x, kName); }
 
 /// Of stacks of one shape and one dtype.
 struct Solve : autograd::Function<Solve> {
@@ -214,7 +225,8 @@ Tensor solve(const Tensor& a, const Tensor& b) {
 Tensor matrix_power(const Tensor& x, std::int64_t n) {
   constexpr const char* kWho = "matrix_power";
   require_square(x, kWho);
-  if (n == 0) return clone(broadcast_to(identity_like(x), x.shape()));
+  // With x's history, whose gradient is zero.
+  if (n == 0) return where(full({}, true), identity_like(x), x);
   Tensor square = n < 0 ? Inverse::apply(x, kWho) : x;
   Tensor result;
   // Unsigned, since the least int64 has no negative.

@@ -6,6 +6,7 @@
 #include "baregrad/nn/init.h"
 #include "baregrad/ops.h"
 #include "core/message.h"
+#include "core/rename.h"
 #include "nn/check.h"
 #include "nn/text.h"
 #include "ops/activation_name.h"
@@ -95,9 +96,15 @@ Tensor embedding(const Tensor& indices, const Tensor& weight,
                                " is negative; rows of ", describe(weight), " count from 0"));
     }
   }
-  Tensor rows = take(weight, indices, 0);
+  const std::int64_t count = weight.shape()[0];
+  if (padding_idx && (*padding_idx < -count || *padding_idx >= count)) {
+    throw IndexError(message(kWho, ": padding_idx ", *padding_idx, " is out of range for ", count,
+                             " rows of ", describe(weight)));
+  }
+  Tensor rows = in_name_of(kWho, [&] { return take(weight, indices, 0); });
   if (!padding_idx || !rows.requires_grad()) return rows;
-  const Tensor padding = expand_dims(equal(indices, *padding_idx), {-1});
+  const std::int64_t padded = *padding_idx < 0 ? *padding_idx + count : *padding_idx;
+  const Tensor padding = expand_dims(equal(indices, padded), {-1});
   return where(padding, rows.detach(), rows);
 }
 

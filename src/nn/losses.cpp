@@ -6,7 +6,9 @@
 #include "baregrad/ops.h"
 #include "core/message.h"
 #include "core/number_text.h"
+#include "core/rename.h"
 #include "nn/check.h"
+#include "ops/widened.h"
 
 namespace baregrad::nn {
 
@@ -133,29 +135,35 @@ struct LogisticLoss : autograd::Function<LogisticLoss> {
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   check_pair(input, target, "mse_loss");
-  return reduced(square(input - target), reduction);
+  const Widened wide({&input, &target});
+  return wide.rounded(reduced(square(wide(input) - wide(target)), reduction));
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   check_pair(input, target, "l1_loss");
-  return reduced(abs(input - target), reduction);
+  const Widened wide({&input, &target});
+  return wide.rounded(reduced(abs(wide(input) - wide(target)), reduction));
 }
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
   constexpr const char* kWho = "smooth_l1_loss";
   check_pair(input, target, kWho);
-  if (beta == 0.0) return reduced(abs(input - target), reduction);
-  check_above_zero(beta, "beta", kWho);
-  const Tensor d = abs(input - target);
-  return reduced(where(d < beta, square(d) * (0.5 / beta), d - 0.5 * beta), reduction);
+  if (beta != 0.0) check_above_zero(beta, "beta", kWho);
+  const Widened wide({&input, &target});
+  const Tensor d = abs(wide(input) - wide(target));
+  if (beta == 0.0) return wide.rounded(reduced(d, reduction));
+  return wide.rounded(
+      reduced(where(d < beta, square(d) * (0.5 / beta), d - 0.5 * beta), reduction));
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta) {
   constexpr const char* kWho = "huber_loss";
   check_pair(input, target, kWho);
   check_above_zero(delta, "delta", kWho);
-  const Tensor d = abs(input - target);
-  return reduced(where(d < delta, square(d) * 0.5, (d - 0.5 * delta) * delta), reduction);
+  const Widened wide({&input, &target});
+  const Tensor d = abs(wide(input) - wide(target));
+  return wide.rounded(
+      reduced(where(d < delta, square(d) * 0.5, (d - 0.5 * delta) * delta), reduction));
 }
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
@@ -172,20 +180,26 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Ten
                                ", not a probability; binary_cross_entropy_with_logits takes any"));
     }
   }
-  Tensor each = BinaryCrossEntropy::apply(input, as_floating(target, input));
-  if (weight.defined()) each = each * weight;
-  return reduced(each, reduction);
+  return in_name_of(kWho, [&] {
+    const Widened wide({&input, &target, &weight});
+    Tensor each = BinaryCrossEntropy::apply(wide(input), wide(as_floating(target, input)));
+    if (weight.defined()) each = each * wide(weight);
+    return wide.rounded(reduced(each, reduction));
+  });
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const Tensor& weight, const Tensor& pos_weight,
                                         Reduction reduction) {
   check_pair(input, target, "binary_cross_entropy_with_logits");
-  const Tensor t = as_floating(target, input);
-  const Tensor factor = pos_weight.defined() ? (pos_weight - 1.0) * t + 1.0 : Tensor();
-  Tensor each = LogisticLoss::apply(input, t, factor);
-  if (weight.defined()) each = each * weight;
-  return reduced(each, reduction);
+  return in_name_of(LogisticLoss::kName, [&] {
+    const Widened wide({&input, &target, &weight, &pos_weight});
+    const Tensor t = wide(as_floating(target, input));
+    const Tensor factor = pos_weight.defined() ? (wide(pos_weight) - 1.0) * t + 1.0 : Tensor();
+    Tensor each = LogisticLoss::apply(wide(input), t, factor);
+    if (weight.defined()) each = each * wide(weight);
+    return wide.rounded(reduced(each, reduction));
+  });
 }
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLOptions& options) {
@@ -216,32 +230,37 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLOptions& opt
                                options.ignore_index));
     }
   }
-  const Tensor picked = squeeze(gather(input, axis, expand_dims(safe, {axis})), axis);
-  const Tensor ones_or_weight =
-      options.weight.defined() ? take(options.weight, safe, 0) : ones(safe.shape(), input.dtype());
+  const Widened wide({&input, &options.weight});
+  const Tensor picked = wide(squeeze(gather(input, axis, expand_dims(safe, {axis})), axis));
+  const Tensor ones_or_weight = options.weight.defined() ? wide(take(options.weight, safe, 0))
+                                                         : ones(safe.shape(), picked.dtype());
   const Tensor weight = where(counted, ones_or_weight, 0.0);
   // Not a product with 0: an ignored target may have any log-probability, -inf too.
   const Tensor each = where(counted, negative(picked) * ones_or_weight, 0.0);
-  if (options.reduction == Reduction::Mean) return sum(each) / sum(weight);
-  return reduced(each, options.reduction);
+  if (options.reduction == Reduction::Mean) return wide.rounded(sum(each) / sum(weight));
+  return wide.rounded(reduced(each, options.reduction));
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bool log_target) {
   check_pair(input, target, "kl_div");
-  if (log_target) return reduced(exp(target) * (target - input), reduction);
+  const Widened wide({&input, &target});
+  const Tensor x = wide(input);
+  const Tensor t = wide(as_floating(target, input));
+  if (log_target) return wide.rounded(reduced(exp(t) * (t - x), reduction));
   // 0 log 0 is 0; the inner `where` keeps infinities out of the gradient.
-  const Tensor t = as_floating(target, input);
   const Tensor none = t == 0.0;
   const Tensor entropy = where(none, 0.0, t * log(where(none, 1.0, t)));
-  return reduced(entropy - t * input, reduction);
+  return wide.rounded(reduced(entropy - t * x, reduction));
 }
 
 Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin,
                             Reduction reduction) {
   check_pair(input, target, "hinge_embedding_loss");
-  const Tensor near = where(target != -1, input, 0.0);
-  const Tensor far = where(target != 1, relu(margin - input), 0.0);
-  return reduced(near + far, reduction);
+  const Widened wide({&input});
+  const Tensor x = wide(input);
+  const Tensor near = where(target != -1, x, 0.0);
+  const Tensor far = where(target != 1, relu(margin - x), 0.0);
+  return wide.rounded(reduced(near + far, reduction));
 }
 
 Tensor multi_margin_loss(const Tensor& input, const Tensor& target,
@@ -269,13 +288,15 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target,
                                least < 0 ? least : most, " of ", classes));
     }
   }
-  const Tensor own = gather(input, -1, labels);
-  Tensor terms = relu(options.margin - own + input);
+  const Widened wide({&input, &options.weight});
+  const Tensor x = wide(input);
+  const Tensor own = gather(x, -1, labels);
+  Tensor terms = relu(options.margin - own + x);
   if (options.p == 2) terms = square(terms);
-  if (options.weight.defined()) terms = terms * take(options.weight, labels, 0);
+  if (options.weight.defined()) terms = terms * wide(take(options.weight, labels, 0));
   const Tensor others = arange(classes, DType::Int64) != labels;
   const Tensor each = sum(where(others, terms, 0.0), -1) / static_cast<double>(classes);
-  return reduced(each, options.reduction);
+  return wide.rounded(reduced(each, options.reduction));
 }
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
@@ -290,13 +311,18 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
                              describe(input1), " and ", describe(input2), " with ",
                              describe(target)));
   }
-  constexpr double kEps = 1e-12;  // PyTorch's
-  const Tensor square1 = sum_squares(input1, -1) + kEps;
-  const Tensor square2 = sum_squares(input2, -1) + kEps;
-  const Tensor cosine = sum(input1 * input2, -1) / sqrt(square1 * square2);
+  constexpr double kRootEps = 1e-6;  // PyTorch adds its square to the sums of squares
+  const Widened wide({&input1, &input2});
+  const Tensor a = wide(input1);
+  const Tensor b = wide(input2);
+  // Directions first: products and sums of squares leave the range of the dtype sooner.
+  const auto direction = [](const Tensor& t) {
+    return t / hypot(norm(t, 2.0, -1, true), kRootEps);
+  };
+  const Tensor cosine = sum(direction(a) * direction(b), -1);
   const Tensor near = where(target == 1, 1.0 - cosine, 0.0);
   const Tensor far = where(target == -1, relu(cosine - margin), 0.0);
-  return reduced(near + far, reduction);
+  return wide.rounded(reduced(near + far, reduction));
 }
 
 }  // namespace baregrad::nn

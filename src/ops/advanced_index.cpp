@@ -124,7 +124,8 @@ class Resolver {
       return;
     }
     for (int i = 0; i < tensor.ndim(); ++i) {
-      if (tensor.shape()[i] == x_.shape()[axis_ + i]) continue;
+      // A mask without elements picks none, whatever it is laid on: the array API says so.
+      if (tensor.shape()[i] == x_.shape()[axis_ + i] || tensor.shape()[i] == 0) continue;
       throw IndexError(message(who_, ": mask ", describe(tensor), " does not match axis ",
                                axis_ + i, " of size ", x_.shape()[axis_ + i], " in ", describe(x_),
                                ": it has size ", tensor.shape()[i]));

@@ -14,15 +14,15 @@ namespace {
 /// An operand as a tensor. A number becomes a 0-d tensor of the dtype it takes beside `partner`.
 class ResolvedOperand {
  public:
-  ResolvedOperand(const Operand& operand, const Tensor* partner, OpId op)
+  ResolvedOperand(const Operand& operand, const Tensor* partner, const char* who)
       : tensor_(operand.tensor()) {
     if (tensor_ != nullptr) return;
     const Scalar& value = operand.scalar();
     DType dtype = default_dtype(value);
     if (partner != nullptr && partner->defined()) dtype = weak_dtype(value, partner->dtype());
     char element[8];
-    store_scalar(value, dtype, element, op_name(op));
-    own_ = Tensor::allocate({}, dtype, op_name(op));
+    store_scalar(value, dtype, element, who);
+    own_ = Tensor::allocate({}, dtype, who);
     std::memcpy(own_.data_ptr(), element, itemsize(dtype));
     tensor_ = &own_;
   }
@@ -45,17 +45,17 @@ Tensor with_number(OpId op, const Operand& x, const Operand& y) {
 Tensor binary(OpId op, const Operand& x, const Operand& y) {
   if (x.tensor() != nullptr && y.tensor() != nullptr) return run(op, {x.tensor(), y.tensor()});
   if (Tensor out = with_number(op, x, y); out.defined()) return out;
-  const ResolvedOperand a(x, y.tensor(), op);
-  const ResolvedOperand b(y, x.tensor(), op);
+  const ResolvedOperand a(x, y.tensor(), op_name(op));
+  const ResolvedOperand b(y, x.tensor(), op_name(op));
   return run(op, {a.get(), b.get()});
 }
 
-const Tensor& binary_into(OpId op, const Tensor& x, const Operand& y) {
+const Tensor& binary_into(OpId op, const Tensor& x, const Operand& y, const char* who) {
   if (y.tensor() != nullptr) {
-    run_into(op, {&x, y.tensor()}, x);
+    run_into(op, {&x, y.tensor()}, x, kNoAttrs, who);
   } else {
-    const ResolvedOperand b(y, &x, op);
-    run_into(op, {&x, b.get()}, x);
+    const ResolvedOperand b(y, &x, who);
+    run_into(op, {&x, b.get()}, x, kNoAttrs, who);
   }
   return x;
 }
@@ -73,9 +73,9 @@ Attrs one_sided() {
   return attrs;
 }
 
-void check_softplus(double beta) {
+void check_softplus(double beta, const char* who) {
   if (!(beta > 0.0))
-    throw ValueError(message("softplus: beta must be above 0, not ", number_text(beta)));
+    throw ValueError(message(who, ": beta must be above 0, not ", number_text(beta)));
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ void check_softplus(double beta) {
 #define BG_UNARY(name, rule, doc)                                \
   Tensor name(const Tensor& x) { return run(OpId::name, {&x}); } \
   const Tensor& name##_(const Tensor& x) {                       \
-    run_into(OpId::name, {&x}, x);                               \
+    run_into(OpId::name, {&x}, x, kNoAttrs, #name "_");          \
     return x;                                                    \
   }
 #define BG_UNARY_PARAM(name, rule, doc)  // written out below
@@ -91,7 +91,9 @@ void check_softplus(double beta) {
   Tensor name(const Tensor& x) { return run(OpId::name, {&x}); }
 #define BG_BINARY(name, rule, doc)                                                     \
   Tensor name(const Operand& x, const Operand& y) { return binary(OpId::name, x, y); } \
-  const Tensor& name##_(const Tensor& x, const Operand& y) { return binary_into(OpId::name, x, y); }
+  const Tensor& name##_(const Tensor& x, const Operand& y) {                           \
+    return binary_into(OpId::name, x, y, #name "_");                                   \
+  }
 #define BG_COMPARE(name, rule, doc) \
   Tensor name(const Operand& x, const Operand& y) { return binary(OpId::name, x, y); }
 #include "ops/ops.def"
@@ -100,29 +102,29 @@ Tensor leaky_relu(const Tensor& x, double slope) {
   return run(OpId::leaky_relu, {&x}, with_params(slope));
 }
 const Tensor& leaky_relu_(const Tensor& x, double slope) {
-  run_into(OpId::leaky_relu, {&x}, x, with_params(slope));
+  run_into(OpId::leaky_relu, {&x}, x, with_params(slope), "leaky_relu_");
   return x;
 }
 
 Tensor elu(const Tensor& x, double alpha) { return run(OpId::elu, {&x}, with_params(alpha)); }
 const Tensor& elu_(const Tensor& x, double alpha) {
-  run_into(OpId::elu, {&x}, x, with_params(alpha));
+  run_into(OpId::elu, {&x}, x, with_params(alpha), "elu_");
   return x;
 }
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
-  check_softplus(beta);
+  check_softplus(beta, "softplus");
   return run(OpId::softplus, {&x}, with_params(beta, threshold));
 }
 const Tensor& softplus_(const Tensor& x, double beta, double threshold) {
-  check_softplus(beta);
-  run_into(OpId::softplus, {&x}, x, with_params(beta, threshold));
+  check_softplus(beta, "softplus_");
+  run_into(OpId::softplus, {&x}, x, with_params(beta, threshold), "softplus_");
   return x;
 }
 
 Tensor where(const Tensor& condition, const Operand& x, const Operand& y) {
-  const ResolvedOperand a(x, y.tensor(), OpId::where);
-  const ResolvedOperand b(y, x.tensor(), OpId::where);
+  const ResolvedOperand a(x, y.tensor(), "where");
+  const ResolvedOperand b(y, x.tensor(), "where");
   return run(OpId::where, {&condition, a.get(), b.get()});
 }
 
@@ -132,48 +134,48 @@ Tensor where(const Tensor& condition, const Operand& x, const Operand& y) {
 Tensor clip(const Tensor& x, std::optional<Operand> low, std::optional<Operand> high) {
   if (!low && !high) return run(OpId::positive, {&x}, {}, "clip");
   if (!low || !high) {
-    const ResolvedOperand bound(low ? *low : *high, &x, OpId::clip);
+    const ResolvedOperand bound(low ? *low : *high, &x, "clip");
     return run(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, one_sided(), "clip");
   }
-  const ResolvedOperand a(*low, &x, OpId::clip);
-  const ResolvedOperand b(*high, &x, OpId::clip);
+  const ResolvedOperand a(*low, &x, "clip");
+  const ResolvedOperand b(*high, &x, "clip");
   return run(OpId::clip, {&x, a.get(), b.get()});
 }
 const Tensor& clip_(const Tensor& x, std::optional<Operand> low, std::optional<Operand> high) {
   if (!low && !high) {
-    run_into(OpId::positive, {&x}, x, {}, "clip");
+    run_into(OpId::positive, {&x}, x, {}, "clip_");
   } else if (!low || !high) {
-    const ResolvedOperand bound(low ? *low : *high, &x, OpId::clip);
-    run_into(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, x, one_sided(), "clip");
+    const ResolvedOperand bound(low ? *low : *high, &x, "clip_");
+    run_into(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, x, one_sided(), "clip_");
   } else {
-    const ResolvedOperand a(*low, &x, OpId::clip);
-    const ResolvedOperand b(*high, &x, OpId::clip);
-    run_into(OpId::clip, {&x, a.get(), b.get()}, x);
+    const ResolvedOperand a(*low, &x, "clip_");
+    const ResolvedOperand b(*high, &x, "clip_");
+    run_into(OpId::clip, {&x, a.get(), b.get()}, x, kNoAttrs, "clip_");
   }
   return x;
 }
 
 Tensor lerp(const Tensor& x, const Operand& y, const Operand& weight) {
-  const ResolvedOperand b(y, &x, OpId::lerp);
-  const ResolvedOperand w(weight, &x, OpId::lerp);
+  const ResolvedOperand b(y, &x, "lerp");
+  const ResolvedOperand w(weight, &x, "lerp");
   return run(OpId::lerp, {&x, b.get(), w.get()});
 }
 const Tensor& lerp_(const Tensor& x, const Operand& y, const Operand& weight) {
-  const ResolvedOperand b(y, &x, OpId::lerp);
-  const ResolvedOperand w(weight, &x, OpId::lerp);
-  run_into(OpId::lerp, {&x, b.get(), w.get()}, x);
+  const ResolvedOperand b(y, &x, "lerp_");
+  const ResolvedOperand w(weight, &x, "lerp_");
+  run_into(OpId::lerp, {&x, b.get(), w.get()}, x, kNoAttrs, "lerp_");
   return x;
 }
 
 Tensor addcmul(const Tensor& x, const Operand& y, const Operand& z, double value) {
-  const ResolvedOperand b(y, &x, OpId::addcmul);
-  const ResolvedOperand c(z, &x, OpId::addcmul);
+  const ResolvedOperand b(y, &x, "addcmul");
+  const ResolvedOperand c(z, &x, "addcmul");
   return run(OpId::addcmul, {&x, b.get(), c.get()}, with_params(value));
 }
 const Tensor& addcmul_(const Tensor& x, const Operand& y, const Operand& z, double value) {
-  const ResolvedOperand b(y, &x, OpId::addcmul);
-  const ResolvedOperand c(z, &x, OpId::addcmul);
-  run_into(OpId::addcmul, {&x, b.get(), c.get()}, x, with_params(value));
+  const ResolvedOperand b(y, &x, "addcmul_");
+  const ResolvedOperand c(z, &x, "addcmul_");
+  run_into(OpId::addcmul, {&x, b.get(), c.get()}, x, with_params(value), "addcmul_");
   return x;
 }
 

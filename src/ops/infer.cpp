@@ -112,8 +112,8 @@ ReduceTypes infer_reduce_types(const OpCall& call) {
     case OpId::any:
     case OpId::all:
       return {x, DType::Bool};
-    case OpId::count_nonzero:
-      return {x, DType::Int64};
+    case OpId::count_nonzero:  // floating: the norm of order 0
+      return {x, call.attrs.dtype};
     case OpId::amax:
     case OpId::amin:
       return {x, x};

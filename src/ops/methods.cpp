@@ -2,6 +2,7 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/message.h"
+#include "core/rename.h"
 
 namespace baregrad {
 
@@ -9,9 +10,11 @@ Tensor Tensor::to(DType dtype) const { return astype(*this, dtype, false); }
 Tensor Tensor::contiguous() const { return baregrad::contiguous(*this); }
 Tensor Tensor::clone() const { return baregrad::clone(*this); }
 Tensor Tensor::reshape(const Dims& shape) const { return baregrad::reshape(*this, shape); }
-Tensor Tensor::permute(const Dims& axes) const { return permute_dims(*this, axes); }
+Tensor Tensor::permute(const Dims& axes) const {
+  return in_name_of("permute", [&] { return permute_dims(*this, axes); });
+}
 Tensor Tensor::transpose(std::int64_t axis0, std::int64_t axis1) const {
-  return swapaxes(*this, axis0, axis1);
+  return in_name_of("transpose", [&] { return swapaxes(*this, axis0, axis1); });
 }
 Tensor Tensor::mT() const { return matrix_transpose(*this); }
 Tensor Tensor::expand(const Dims& shape) const { return baregrad::expand(*this, shape); }

@@ -1,5 +1,6 @@
 // Reductions, scans and softmax: public functions and what they infer.
 #include <cmath>
+#include <limits>
 
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
@@ -67,6 +68,22 @@ Tensor along_axis(OpId op, const Tensor& x, std::int64_t axis, DType dtype) {
   return run(op, {&x}, attrs);
 }
 
+/// (sum |x|^order)^(1/order) of any other finite order. In float64: powers and their sum leave the
+/// range of narrower dtypes where the norm does not.
+Tensor power_norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
+  const Tensor magnitude = abs(converted(x, DType::Float64, "norm"));
+  const bool recorded = History::recording() && History::maybe_tracked(x);
+  const auto raised = [&](const Tensor& base, double exponent, double corner) {
+    // Where the power is infinitely steep the norm has a corner: its gradient there is zero.
+    if (!recorded) return pow(base, exponent);
+    const Tensor steep = base == corner;
+    return where(steep, std::pow(corner, exponent), pow(where(steep, 1.0, base), exponent));
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Tensor total = sum(raised(magnitude, order, 0.0), axes, keepdims);
+  return converted(raised(total, 1.0 / order, order > 0 ? 0.0 : kInfinity), x.dtype(), "norm");
+}
+
 /// Integers and bool as the default float.
 Tensor taken_as_float(const Tensor& x, const char* who) {
   return is_floating(x.dtype()) ? x : converted(x, kDefaultFloat, who);
@@ -108,7 +125,9 @@ Tensor all(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduce(OpId::all, x, axes, keepdims);
 }
 Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(OpId::count_nonzero, x, axes, keepdims);
+  Attrs attrs;
+  attrs.dtype = DType::Int64;
+  return reduce(OpId::count_nonzero, x, axes, keepdims, attrs);
 }
 Tensor sum_squares(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduce(OpId::sum_squares, x, axes, keepdims);
@@ -170,24 +189,17 @@ Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
   if (std::isnan(order)) throw ValueError("norm: the order is NaN");
   const Tensor as = taken_as_float(x, "norm");
   axes_mask(axes, x.ndim(), "norm");
-  const bool recorded = order > 0 && History::recording() && History::maybe_tracked(as);
-  const auto root = [&](const Tensor& total, auto take) {
-    // At zero a root is infinitely steep, a norm has a corner: its gradient there is taken as zero.
-    if (!recorded) return take(total);
-    const Tensor corner = total == 0;
-    return where(corner, 0.0, take(where(corner, 1.0, total)));
-  };
-  if (order == 2.0) {
-    return root(sum_squares(as, axes, keepdims), [](const Tensor& t) { return sqrt(t); });
+  if (order == 2.0) return reduce(OpId::norm2, as, axes, keepdims, {}, "norm");
+  if (order == 0.0) {
+    Attrs attrs;
+    attrs.dtype = as.dtype();
+    return reduce(OpId::count_nonzero, as, axes, keepdims, attrs, "norm");
   }
-  if (order == 0.0) return astype(count_nonzero(as, axes, keepdims), as.dtype(), false);
-  const Tensor magnitude = abs(as);
   if (std::isinf(order)) {
-    return reduce(order > 0 ? OpId::amax : OpId::amin, magnitude, axes, keepdims, {}, "norm");
+    return reduce(order > 0 ? OpId::amax : OpId::amin, abs(as), axes, keepdims, {}, "norm");
   }
-  if (order == 1.0) return sum(magnitude, axes, keepdims);
-  const Tensor powers = root(magnitude, [&](const Tensor& t) { return pow(t, order); });
-  return root(sum(powers, axes, keepdims), [&](const Tensor& t) { return pow(t, 1.0 / order); });
+  if (order == 1.0) return sum(abs(as), axes, keepdims);
+  return power_norm(as, order, axes, keepdims);
 }
 
 }  // namespace baregrad

@@ -215,7 +215,7 @@ Layout infer_view(const OpCall& call) {
       if (!reshape_strides(x, out.shape, out.strides)) {
         throw ShapeError(message("view: ", describe(*call.inputs[0]), " with strides ",
                                  to_string(x.strides), " cannot be seen as ", to_string(out.shape),
-                                 " without a copy; use reshape"));
+                                 " without a copy; reshape makes one"));
       }
       return out;
     }

@@ -56,6 +56,20 @@ TEST(Gradcheck, FindsAMissingGradient) {
   EXPECT_NE(found.find("input 1"), std::string::npos) << found;
 }
 
+TEST(Gradcheck, NothingToCompareIsAnError) {
+  const auto none = [](const Tensors&) { return Tensors{}; };
+  const auto undefined = [](const Tensors&) { return Tensors{Tensor()}; };
+  const auto integers = [](const Tensors& in) { return Tensors{argmax(in[0])}; };
+  for (const std::function<Tensors(const Tensors&)>& fn :
+       std::vector<std::function<Tensors(const Tensors&)>>{none, undefined, integers}) {
+    EXPECT_THROW(gradcheck(fn, {leaf({0.3})}), ValueError);
+    EXPECT_THROW(gradgradcheck(fn, {leaf({0.3})}), ValueError);
+  }
+  const auto constant = [](const Tensors&) { return Tensors{ones({2}, float64)}; };
+  EXPECT_EQ(gradcheck(constant, {leaf({0.3})}), "");
+  EXPECT_THROW(gradgradcheck(constant, {leaf({0.3})}), GradError);
+}
+
 TEST(Gradcheck, NotANumberIsAnError) {
   const auto fn = [](const Tensors& in) { return Tensors{sqrt(in[0])}; };
   EXPECT_NE(gradcheck(fn, {leaf({-1})}), "");

@@ -169,7 +169,7 @@ TEST(Kinks, Poles) {
 }
 
 TEST(Kinks, Norms) {
-  const double orders[] = {0.5, 1, 1.5, 2, 3, kInf, -kInf};
+  const double orders[] = {-3, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, kInf, -kInf};
   for (const double order : orders) {
     expect_gradient("norm of zeros " + std::to_string(order), leaf({0, 0, 0}),
                     [order](const Tensor& x) { return norm(x, order); }, {0, 0, 0});
@@ -180,12 +180,18 @@ TEST(Kinks, Norms) {
                                                 {2, {0, 0.6, -0.8}},
                                                 {3, {0, 0.44485135173053563, -0.79084684752095214}},
                                                 {kInf, {0, 0, -1}},
-                                                {-kInf, {0, 0, 0}}};
+                                                {-kInf, {0, 0, 0}},
+                                                {0, {0, 0, 0}},
+                                                {-0.5, {0, 0, 0}},
+                                                {-1, {0, 0, 0}},
+                                                {-2, {0, 0, 0}}};
   for (const auto& [order, want] : one_zero) {
     expect_gradient(
         "norm " + std::to_string(order), leaf({0, 3, -4}),
         [p = order](const Tensor& x) { return norm(x, p); }, want);
   }
+  expect_gradient("order -1", leaf({1, -2, 2}), [](const Tensor& x) { return norm(x, -1); },
+                  {0.25, -0.0625, 0.0625});
   expect_gradient("ties of the greatest", leaf({3, -3, 1}),
                   [](const Tensor& x) { return norm(x, kInf); }, {0.5, -0.5, 0});
   expect_gradient("ties of the least", leaf({3, -1, 1}),

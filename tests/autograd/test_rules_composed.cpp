@@ -446,9 +446,13 @@ TEST_P(Composed, GradientsHold) {
 INSTANTIATE_TEST_SUITE_P(All, Composed, ::testing::ValuesIn(cases()),
                          [](const ::testing::TestParamInfo<Case>& c) { return c.param.name; });
 
-/// A count has no slope.
-TEST(ComposedRules, NormOfOrderZeroHasNoGradient) {
-  EXPECT_FALSE(norm(leaf({1, 0, 2}), 0.0).requires_grad());
+/// A count has no slope: its gradient is zero, not missing.
+TEST(ComposedRules, NormOfOrderZeroHasAZeroGradient) {
+  const Tensor x = leaf({1, 0, 2});
+  const Tensor y = norm(x, 0.0);
+  ASSERT_TRUE(y.requires_grad());
+  EXPECT_EQ(autograd::grad({y}, {x})[0].to_vector<double>(), std::vector<double>(3));
+  EXPECT_FALSE(count_nonzero(x).requires_grad());
 }
 
 /// Gradients come back in the dtype of the input, through conversions and mixed operands.

@@ -21,7 +21,7 @@ using kernels::Isa;
 using kernels::reduce;
 using kernels::ReduceKernel;
 
-constexpr OpId kFloatOps[] = {OpId::sum_squares, OpId::mean, OpId::var, OpId::std};
+constexpr OpId kFloatOps[] = {OpId::sum_squares, OpId::norm2, OpId::mean, OpId::var, OpId::std};
 constexpr OpId kAnyOps[] = {OpId::sum, OpId::prod, OpId::amax,         OpId::amin,
                             OpId::any, OpId::all,  OpId::count_nonzero};
 
@@ -62,7 +62,9 @@ Number truth(OpId op, const std::vector<Number>& xs, double correction) {
       }
       break;
     case OpId::sum_squares:
+    case OpId::norm2:
       for (const Number& x : xs) r.real += x.real * x.real;
+      if (op == OpId::norm2) r.real = std::sqrt(r.real);
       break;
     case OpId::var:
     case OpId::std: {
@@ -155,6 +157,8 @@ TEST_F(ReduceTest, KernelsAtEveryTailLength) {
         const ReduceKernel& k = table.reduce[static_cast<int>(op)][static_cast<int>(dtype)];
         ASSERT_NE(k.inner, nullptr) << op_name(op) << " of " << name(dtype);
         const bool deviation = op == OpId::var || op == OpId::std;
+        // Means of float64 are sums relative to a number.
+        const bool centred = op == OpId::mean && dtype == DType::Float64;
         const double shift[] = {0.75, 2.0, 1.25};
         for (std::int64_t n = 0; n <= 130; ++n) {
           // Three rows of n, then n rows of three: 8 columns short, gaps between rows.
@@ -170,15 +174,17 @@ TEST_F(ReduceTest, KernelsAtEveryTailLength) {
             k.init(acc, 3);
             // Of the last row only its elements may be touched.
             (inner ? k.inner : k.outer)(spread.view().data, shape[0], shape[1] + gap, shape[1], acc,
-                                        deviation ? shift : nullptr);
+                                        deviation || centred ? shift : nullptr);
             for (std::int64_t lane = 0; lane < 3; ++lane) {
               std::vector<Number> xs;
               for (std::int64_t i = 0; i < n; ++i) {
                 Number v = x.number(inner ? lane * n + i : i * 3 + lane);
-                if (deviation) v.real = (v.real - shift[lane]) * (v.real - shift[lane]);
+                if (deviation || centred) v.real -= shift[lane];
+                if (deviation) v.real *= v.real;
                 xs.push_back(v);
               }
               OpId plain = deviation || op == OpId::mean ? OpId::sum : op;
+              if (op == OpId::norm2) plain = OpId::sum_squares;
               if (op == OpId::any || op == OpId::all) plain = OpId::count_nonzero;
               if (n == 0 && (op == OpId::amax || op == OpId::amin)) continue;
               const Number want = truth(plain, xs, 0);
@@ -208,6 +214,29 @@ TEST_F(ReduceTest, EveryOpDtypeLayoutAndAxes) {
             ASSERT_NO_FATAL_FAILURE(check(op, x, mask,
                                           describe(op_name(op), dtype, shape, kind, mask),
                                           (mask & 1) != 0 ? 0.0 : 1.0));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ReduceTest, TheVarianceOfEqualElementsIsZero) {
+  for (const Isa isa : all_isas()) {
+    kernels::set_active_isa(isa);
+    for (const DType dtype : {DType::Float64, DType::Float32, DType::BFloat16}) {
+      for (const double level : {1e30, -0.1, 1.0 / 3.0}) {
+        for (const Shape& shape : {Shape{100}, Shape{70001}, Shape{5, 9001}, Shape{9001, 5}}) {
+          StridedArray x(dtype, shape);
+          for (std::int64_t i = 0; i < x.numel(); ++i) x.set(i, level);
+          for (std::uint32_t mask = 1; mask < (1U << shape.size()); ++mask) {
+            for (const OpId op : {OpId::var, OpId::std}) {
+              StridedArray out(dtype, reduced_shape(shape, mask));
+              reduce(op, x.view(), mask, out.view(), 0);
+              for (std::int64_t i = 0; i < out.numel(); ++i) {
+                ASSERT_EQ(out.real(i), 0.0) << level << ' ' << op_name(op) << ' ' << mask;
+              }
+            }
           }
         }
       }

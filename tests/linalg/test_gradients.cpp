@@ -190,8 +190,20 @@ TEST(RefusedGradients, SayWhy) {
             std::string::npos);
   const Tensor singular = ones({2, 2}, DType::Float64).requires_grad_();
   message_of<ValueError>([&] { linalg::slogdet(singular).logabsdet.backward(); });
-  EXPECT_FALSE(linalg::slogdet(drawn({2, 2}, 51).requires_grad_()).sign.requires_grad());
   EXPECT_FALSE(linalg::matrix_rank(x).requires_grad());
+}
+
+TEST(ZeroGradients, AreNotMissing) {
+  const Tensor x = drawn({2, 2}, 51).requires_grad_();
+  for (const Tensor& y : {linalg::matrix_power(x, 0), linalg::slogdet(x).sign}) {
+    ASSERT_TRUE(y.requires_grad());
+    const Tensor g = autograd::grad({sum(y)}, {x})[0];
+    EXPECT_EQ(g.to_vector<double>(), std::vector<double>(4));
+  }
+  // The sign of a singular matrix, whose logarithm has no gradient.
+  const Tensor zero = zeros({2, 2}, float64).requires_grad_();
+  EXPECT_EQ(autograd::grad({linalg::slogdet(zero).sign}, {zero})[0].to_vector<double>(),
+            std::vector<double>(4));
 }
 
 TEST(SymmetricGradients, AreSymmetric) {

@@ -64,6 +64,23 @@ TEST(Linear, SizesOfNothingAndErrors) {
   EXPECT_THROW(nn::Linear(std::int64_t{1} << 40, std::int64_t{1} << 40), ShapeError);
 }
 
+TEST(Embedding, ANegativePaddingIndexCountsFromTheEnd) {
+  const Tensor indices = Tensor::of<std::int64_t>({4, 0});
+  for (const std::int64_t padding : {-1, 4}) {
+    const Tensor weight = ones({5, 2}).requires_grad_();
+    sum(nn::embedding(indices, weight, padding)).backward();
+    EXPECT_EQ(weight.grad().to_vector<float>(), (std::vector<float>{1, 1, 0, 0, 0, 0, 0, 0, 0, 0}));
+  }
+  EXPECT_CONTAINS(message_of<IndexError>([&] {
+                    nn::embedding(indices, ones({5, 2}), -6);
+                  }),
+                  "embedding: padding_idx -6");
+  EXPECT_CONTAINS(message_of<IndexError>([&] {
+                    nn::embedding(indices, ones({3, 2}), {});
+                  }),
+                  "embedding: index 4");
+}
+
 TEST(Embedding, Errors) {
   nn::Embedding layer(5, 3);
   EXPECT_CONTAINS(message_of<IndexError>([&] {

@@ -114,6 +114,14 @@ std::vector<OpRow> reduction_rows() {
       },
       nullptr);
   add(
+      OpId::norm2, [](const Tensor& x) { return norm(x); },
+      [](const Floats& x) {
+        long double s = 0;
+        for (const long double v : x) s += v * v;
+        return std::sqrt(s);
+      },
+      nullptr);
+  add(
       OpId::mean, [](const Tensor& x) { return mean(x); }, mean_of, nullptr);
   add(
       OpId::var, [](const Tensor& x) { return var(x); }, var_of, nullptr);

@@ -27,6 +27,8 @@ Tensor call_axes(OpId op, const Tensor& x, const Axes& axes, bool keepdims) {
       return count_nonzero(x, axes, keepdims);
     case OpId::sum_squares:
       return sum_squares(x, axes, keepdims);
+    case OpId::norm2:
+      return norm(x, 2.0, axes, keepdims);
     case OpId::mean:
       return mean(x, axes, keepdims);
     case OpId::var:

@@ -211,7 +211,7 @@ TEST(Views, ReshapeRefusals) {
   EXPECT_EQ(reshape(numbered({1, 1}), {}).ndim(), 0);
   expect_error<ShapeError>([&] { x.mT().view({6}); },
                            "view: int32[3,2] with strides [1,3] cannot be seen as [6] without a "
-                           "copy; use reshape");
+                           "copy; reshape makes one");
 }
 
 TEST(Views, ExpandRepeatsWithoutACopy) {

@@ -33,6 +33,15 @@ struct VecProd : VecInDouble<T> {
   }
 };
 
+template <class T>
+struct VecShiftedSum : VecInDouble<T> {
+  using Scalar = ShiftedSum<T>;
+  template <class V>
+  static V step(V a, V x, V s) {
+    return hn::Add(a, hn::Sub(x, s));
+  }
+};
+
 // Pairwise over blocks that a few dozen lanes share: the error grows with the logarithm of n.
 template <class VecOp>
 double pairwise_run(const typename VecOp::Elem* x, std::int64_t n, double shift) {
@@ -110,9 +119,16 @@ void register_float(KernelTable& table, DType dtype) {
   constexpr DType kAcc = DType::Float64;
   const ReduceKernel sum = float_kernel<VecSum<T>, kPairwise>(kAcc);
   entry(table, OpId::sum, dtype) = sum;
-  entry(table, OpId::mean, dtype) = sum;
+  // Means of float64 are taken relative to a number: that is how variance asks for them.
+  if constexpr (kPairwise) {
+    entry(table, OpId::mean, dtype) = float_kernel<VecShiftedSum<T>, kPairwise>(kAcc);
+  } else {
+    entry(table, OpId::mean, dtype) = sum;
+  }
   entry(table, OpId::prod, dtype) = float_kernel<VecProd<T>>(kAcc);
-  entry(table, OpId::sum_squares, dtype) = float_kernel<VecSumSquares<T>, kPairwise>(kAcc);
+  const ReduceKernel squares = float_kernel<VecSumSquares<T>, kPairwise>(kAcc);
+  entry(table, OpId::sum_squares, dtype) = squares;
+  entry(table, OpId::norm2, dtype) = squares;
   const ReduceKernel deviation = float_kernel<VecDeviation<T>, kPairwise>(kAcc);
   entry(table, OpId::var, dtype) = deviation;
   entry(table, OpId::std, dtype) = deviation;

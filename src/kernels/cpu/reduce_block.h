@@ -82,6 +82,13 @@ struct SumSquares : Sum<T> {
   static double lift(T x, double) { return static_cast<double>(x) * static_cast<double>(x); }
 };
 
+/// Differences to a number of each lane, added up: means relative to it.
+template <class T>
+struct ShiftedSum : Sum<T> {
+  static constexpr bool kShifted = true;
+  static double lift(T x, double shift) { return static_cast<double>(x) - shift; }
+};
+
 template <class T>
 struct Deviation : Sum<T> {
   static constexpr bool kShifted = true;

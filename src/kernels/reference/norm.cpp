@@ -34,6 +34,16 @@ double at_or(const T* p, std::int64_t i, double otherwise) {
   return p == nullptr ? otherwise : static_cast<double>(p[i]);
 }
 
+/// Relative to the first element, so that the mean of equal elements is exact.
+template <class T>
+double mean_of(const T* x, std::int64_t n) {
+  const auto count = static_cast<double>(n);
+  const double first = at(x, 0);
+  const double mean = first + sum_of(n, [&](std::int64_t i) { return at(x, i) - first; }) / count;
+  if (std::isfinite(mean)) return mean;
+  return sum_of(n, [&](std::int64_t i) { return at(x, i); }) / count;
+}
+
 template <class T>
 void layer(const void* x_in, std::int64_t rows, std::int64_t n, const void* weight_in,
            const void* bias_in, double eps, void* y_out, void* stats_out) {
@@ -44,7 +54,7 @@ void layer(const void* x_in, std::int64_t rows, std::int64_t n, const void* weig
   T* stats = static_cast<T*>(stats_out);
   const auto count = static_cast<double>(n);
   for (std::int64_t r = 0; r < rows; ++r, x += n, y += n) {
-    const double mean = sum_of(n, [&](std::int64_t i) { return at(x, i); }) / count;
+    const double mean = mean_of(x, n);
     const double squares = sum_of(n, [&](std::int64_t i) {
       const double d = at(x, i) - mean;
       return d * d;

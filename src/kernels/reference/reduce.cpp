@@ -51,6 +51,11 @@ struct Squares : Sum<T> {
 };
 
 template <class T>
+struct Shifted : Sum<T> {
+  static double lift(T x, double shift) { return static_cast<double>(x) - shift; }
+};
+
+template <class T>
 struct Count {
   using Elem = T;
   using Acc = std::int64_t;
@@ -197,8 +202,9 @@ void register_type(KernelTable& table, DType dtype) {
   arg(OpId::argmax) = arg_extreme<T, true>;
   arg(OpId::argmin) = arg_extreme<T, false>;
   if constexpr (std::is_floating_point_v<T>) {
-    entry(OpId::mean) = entry(OpId::sum);
-    for (const OpId op : {OpId::sum_squares, OpId::var, OpId::std}) {
+    entry(OpId::mean) =
+        sizeof(T) == 8 ? Block<Shifted<T>>::kernel(DType::Float64) : entry(OpId::sum);
+    for (const OpId op : {OpId::sum_squares, OpId::norm2, OpId::var, OpId::std}) {
       entry(op) = Block<Squares<T>>::kernel(DType::Float64);
     }
     table.exp_block[t] = exp_block<T>;
