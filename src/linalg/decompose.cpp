@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/gemm/gemm.h"
+#include "parallel/interrupt.h"
 
 // Its assertions would end the process; what they look for is checked before. Threads are ours.
 #define EIGEN_NO_DEBUG
@@ -29,6 +30,13 @@ constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 View view_of(const Matrix& m) { return {m.data, m.rows, m.cols}; }
+
+/// Before a step of a decomposition over so many elements, where it can be given up. The steps of
+/// small matrices are too short to ask.
+void may_give_up(Index elements) {
+  constexpr Index kLongStep = 4096;
+  if (elements >= kLongStep) parallel::poll_interrupt();
+}
 
 /// Divides by the power of two below the greatest magnitude, which loses nothing, so that no square
 /// of an element leaves the range. Returns that power; NaN where an element is not finite.
@@ -58,6 +66,7 @@ void apply_reflectors(const Dense& packed, const Vector& factors, Index count, I
   Vector scratch(q.cols());
   for (Index k = count - 1; k >= 0; --k) {
     const Index first = k + skipped;
+    may_give_up(q.size());
     reflect(q.bottomRows(q.rows() - first), packed.col(k).tail(packed.rows() - first - 1),
             factors(k), scratch);
   }
@@ -74,6 +83,7 @@ Reflectors factorize(const View& a) {
   double on_diagonal = 0.0;
   for (Index k = 0; k < r.factors.size(); ++k) {
     const Index below = a.rows() - k - 1;
+    may_give_up(r.packed.size());
     r.packed.col(k).tail(below + 1).makeHouseholderInPlace(r.factors(k), on_diagonal);
     r.packed(k, k) = on_diagonal;
     reflect(r.packed.bottomRightCorner(below + 1, a.cols() - k - 1), r.packed.col(k).tail(below),
@@ -105,7 +115,10 @@ void add_product(Part c, const Part& a, const Dense& b) {
 /// b := t^-1 b, t one panel of the triangle that Mode names.
 template <unsigned Mode>
 void solve_panel(const Part& t, Part b) {
-  for (Index j = 0; j < b.cols(); ++j) t.triangularView<Mode>().solveInPlace(b.col(j));
+  for (Index j = 0; j < b.cols(); ++j) {
+    if (j % kPanel == 0) may_give_up(b.size());
+    t.triangularView<Mode>().solveInPlace(b.col(j));
+  }
 }
 
 /// a becomes L below and U above, of a with its rows exchanged: swaps[k] is whom row k met.
@@ -115,6 +128,7 @@ void eliminate(View a, std::vector<Index>& swaps) {
     const Index last = std::min(first + kPanel, n);
     for (Index k = first; k < last; ++k) {
       Index pivot = 0;
+      may_give_up(a.size());
       a.col(k).tail(n - k).cwiseAbs().maxCoeff(&pivot);
       pivot += k;
       swaps.push_back(pivot);
@@ -184,6 +198,7 @@ bool cholesky_in_place(const Matrix& a) {
   for (Index first = 0; first < n; first += kPanel) {
     const Index last = std::min(first + kPanel, n);
     for (Index k = first; k < last; ++k) {
+      may_give_up(l.size());
       // A NaN or an infinity anywhere in the row has come to the diagonal.
       if (!(l(k, k) > 0.0) || std::isinf(l(k, k))) return false;
       l(k, k) = std::sqrt(l(k, k));
@@ -200,22 +215,90 @@ bool cholesky_in_place(const Matrix& a) {
   return true;
 }
 
+namespace {
+
+/// The lower triangle of a symmetric a becomes tridiagonal, with the reflectors that did it below.
+/// Eigen's own does the same in one call, which cannot be given up.
+void make_tridiagonal(View a, Vector& factors) {
+  const Index n = a.rows();
+  Vector update(n);
+  for (Index k = 0; k + 1 < n; ++k) {
+    may_give_up(a.size());
+    const Index rest = n - k - 1;
+    auto reflector = a.col(k).tail(rest);
+    double below = 0.0;
+    reflector.makeHouseholderInPlace(factors(k), below);
+    // H corner H = corner - v w^T - w v^T, for the reflector v, whose first element is 1.
+    reflector(0) = 1.0;
+    auto corner = a.bottomRightCorner(rest, rest);
+    auto w = update.head(rest);
+    w.noalias() = corner.selfadjointView<Eigen::Lower>() * (factors(k) * reflector);
+    w -= (0.5 * factors(k) * w.dot(reflector)) * reflector;
+    corner.selfadjointView<Eigen::Lower>().rankUpdate(reflector, w, -1.0);
+    reflector(0) = below;
+  }
+}
+
+/// Whether an element beside the diagonal, of a matrix of magnitude 1, is what rounding left there.
+bool is_negligible(double beside, double above, double below) {
+  if (std::fabs(beside) < std::numeric_limits<double>::min()) return true;
+  const double scaled = beside / kEpsilon;
+  return scaled * scaled <= std::fabs(above) + std::fabs(below);
+}
+
+/// Steps of the QR iteration until the tridiagonal matrix is diagonal; q takes the rotations where
+/// it has elements. False when that takes too many.
+bool make_diagonal(Vector& diagonal, Vector& beside, Dense& q) {
+  constexpr Index kMostSteps = 30;  // for each eigenvalue; two or three are usual
+  const Index n = diagonal.size();
+  Index steps = 0;
+  Index first = 0;
+  for (Index last = n - 1; last > 0;) {
+    for (Index i = first; i < last; ++i) {
+      if (is_negligible(beside(i), diagonal(i), diagonal(i + 1))) beside(i) = 0.0;
+    }
+    // The last block that does not fall apart.
+    while (last > 0 && beside(last - 1) == 0.0) --last;
+    if (last == 0) break;
+    first = last - 1;
+    while (first > 0 && beside(first - 1) != 0.0) --first;
+    if (++steps > kMostSteps * n) return false;
+    may_give_up(q.size() != 0 ? (last - first) * n : n);
+    Eigen::internal::tridiagonal_qr_step<Eigen::ColMajor>(
+        diagonal.data(), beside.data(), first, last, q.size() != 0 ? q.data() : nullptr, n);
+  }
+  return true;
+}
+
+}  // namespace
+
 Outcome eigh_in_place(const Matrix& a, double* values, bool vectors) {
   if (a.rows == 0) return Outcome::Fine;
+  const Index n = a.rows;
   View v = view_of(a);
   v.triangularView<Eigen::StrictlyUpper>().setZero();
   const double scale = scale_down(v);
   if (std::isnan(scale)) return Outcome::NotFinite;
-  const Eigen::Tridiagonalization<Dense> tridiagonal(v);
-  Eigen::SelfAdjointEigenSolver<Dense> solver;
-  solver.computeFromTridiagonal(tridiagonal.diagonal(), tridiagonal.subDiagonal(),
-                                vectors ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
-  if (solver.info() != Eigen::Success) return Outcome::NoConvergence;
-  Eigen::Map<Vector>(values, a.rows) = solver.eigenvalues() * scale;
+  Vector factors(n - 1);
+  make_tridiagonal(v, factors);
+  Vector diagonal = v.diagonal();
+  Vector beside = v.diagonal(-1);
+  Dense q = vectors ? Dense::Identity(n, n) : Dense();
+  if (!make_diagonal(diagonal, beside, q)) return Outcome::NoConvergence;
+  // By selection: a sort would be 4 KB of code.
+  for (Index k = 0; k + 1 < n; ++k) {
+    Index from = 0;
+    diagonal.tail(n - k).minCoeff(&from);
+    from += k;
+    if (from == k) continue;
+    std::swap(diagonal(k), diagonal(from));
+    if (vectors) q.col(k).swap(q.col(from));
+  }
+  Eigen::Map<Vector>(values, n) = diagonal * scale;
   if (!vectors) return Outcome::Fine;
-  v = solver.eigenvectors();
-  apply_reflectors(tridiagonal.packedMatrix(), tridiagonal.householderCoefficients(), a.rows - 1, 1,
-                   v);
+  const Dense reflectors = v;
+  v = q;
+  apply_reflectors(reflectors, factors, n - 1, 1, v);
   return Outcome::Fine;
 }
 
@@ -256,6 +339,7 @@ bool orthogonalize(View w, View v) {
     for (Index i = 0; i < n; ++i) {
       for (Index j = i + 1; j < n && squares(i) >= least; ++j) {
         if (squares(j) < least) continue;
+        if (j % kPanel == 0) may_give_up(w.rows() * kPanel);
         const double product = w.col(i).dot(w.col(j));
         if (std::fabs(product) <= close * std::sqrt(squares(i)) * std::sqrt(squares(j))) {
           continue;

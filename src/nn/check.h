@@ -14,6 +14,15 @@ inline void require_positive(std::int64_t value, const char* what, const char* w
   if (value <= 0) throw ValueError(message(who, ": ", what, " must be positive, not ", value));
 }
 
+/// Layers that one module makes: each is an object with parameters and names of its own.
+inline constexpr std::int64_t kMostLayers = 10'000;
+inline void require_layers(std::int64_t value, const char* what, const char* who) {
+  require_positive(value, what, who);
+  if (value <= kMostLayers) return;
+  throw ValueError(
+      message(who, ": ", what, " is ", value, ", the most there are is ", kMostLayers));
+}
+
 inline void require_size(std::int64_t value, const char* what, const char* who) {
   if (value < 0)
     throw ValueError(message(who, ": ", what, " must not be negative, but is ", value));

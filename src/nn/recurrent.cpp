@@ -36,7 +36,7 @@ Recurrent::Recurrent(const char* who, int gates, std::int64_t input_size, std::i
       options_(options) {
   require_positive(input_size, "input_size", who);
   require_positive(hidden_size, "hidden_size", who);
-  require_positive(options.num_layers, "num_layers", who);
+  require_layers(options.num_layers, "num_layers", who);
   require_probability(options.dropout, who);
   const std::int64_t directions = options.bidirectional ? 2 : 1;
   const std::int64_t rows = checked_mul(gates, hidden_size, who);

@@ -13,6 +13,7 @@
 #include "ops/dispatch.h"
 #include "ops/irregular.h"
 #include "ops/named.h"
+#include "parallel/interrupt.h"
 
 namespace baregrad {
 
@@ -135,6 +136,20 @@ Tensor run_avg_pool(const Tensor& x, const PoolOptions& options, const char* who
 }
 
 /// Means of `count` windows of nearly equal size along an axis.
+/// More windows than elements: each holds one element or two, so that all are picked at once. The
+/// number of windows is the caller's, and may be absurd: it must not become as many ops.
+Tensor adaptive_stretch(const Tensor& x, int axis, std::int64_t count) {
+  const std::int64_t size = x.shape()[axis];
+  const Tensor window = arange(count, DType::Int64);
+  const Tensor first = floor_divide(window * size, count);
+  const Tensor last = floor_divide((window + 1) * size - 1, count);
+  const Tensor a = take(x, first, axis);
+  const Tensor b = take(x, last, axis);
+  Dims line(x.ndim(), 1);
+  line[axis] = count;
+  return where(reshape(first == last, line), a, a * 0.5 + b * 0.5);
+}
+
 Tensor adaptive_mean(const Tensor& x, int axis, std::int64_t count) {
   const std::int64_t size = x.shape()[axis];
   if (size == count) return x;
@@ -144,9 +159,11 @@ Tensor adaptive_mean(const Tensor& x, int axis, std::int64_t count) {
     shape.insert(axis + 1, size / count);
     return mean(reshape(x, shape), axis + 1);
   }
+  if (count > size) return adaptive_stretch(x, axis, count);
   // As slices: a product with a matrix of weights would let 0 * inf into every window.
   std::vector<Tensor> parts;
   for (std::int64_t i = 0; i < count; ++i) {
+    parallel::poll_interrupt();
     const std::int64_t begin = i * size / count;
     const std::int64_t end = ((i + 1) * size + count - 1) / count;
     parts.push_back(mean(narrow(x, axis, begin, end - begin), axis, true));
