@@ -33,8 +33,14 @@ bool number_from(PyObject* object, Scalar& out);
 std::optional<DType> dtype_from(PyObject* object);
 /// baregrad.float32 and so on: one object each, for the life of the process. Borrowed.
 PyObject* dtype_object(DType dtype) noexcept;
-/// An integer or a sequence of them.
+/// An integer or a sequence of them. A bool is none: x.sum(True) is a mistake.
 bool dims_from(PyObject* object, Dims& out);
+
+/// The number of a diagonal: an integer of any size. Beyond 64 bits it is as far as one can be.
+struct Offset {
+  std::int64_t value = 0;
+};
+bool offset_from(PyObject* object, Offset& out);
 
 }  // namespace baregrad::python
 
@@ -58,6 +64,34 @@ struct type_caster<baregrad::Scalar> {
         break;
     }
     return PyFloat_FromDouble(scalar.to_double());
+  }
+};
+
+/// As nanobind's, but that a bool is no integer.
+template <>
+struct type_caster<std::int64_t> {
+  NB_TYPE_CASTER(std::int64_t, const_name("int"))
+  bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) noexcept {
+    if (PyBool_Check(source.ptr())) return false;
+    make_caster<long long> number;
+    if (!number.from_python(source, flags, cleanup)) return false;
+    value = number.value;
+    return true;
+  }
+  static handle from_cpp(std::int64_t number, rv_policy, cleanup_list*) noexcept {
+    return PyLong_FromLongLong(number);
+  }
+};
+
+template <>
+struct type_caster<baregrad::python::Offset> {
+  NB_TYPE_CASTER(baregrad::python::Offset, const_name("int"))
+  bool from_python(handle source, uint32_t, cleanup_list*) {
+    return baregrad::python::offset_from(source.ptr(), value);
+  }
+  static handle from_cpp(const baregrad::python::Offset& offset, rv_policy,
+                         cleanup_list*) noexcept {
+    return PyLong_FromLongLong(offset.value);
   }
 };
 

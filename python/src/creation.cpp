@@ -16,10 +16,10 @@ using Triangle = Tensor (*)(const Tensor&, std::int64_t);
 
 /// name(shape, *, dtype, device, requires_grad), and name(2, 3, ...).
 void def_shaped(nb::module_& m, const char* name, Shaped make, const char* doc) {
-  const auto call = [make](const Dims& shape, DTypeOption dtype, bool requires_grad) {
+  const auto call = [make, name](const Dims& shape, DTypeOption dtype, bool requires_grad) {
     return with_grad(
         unlocked(work_of(shape), [&] { return make(shape, dtype.value_or(kDefaultFloat)); }),
-        requires_grad);
+        requires_grad, name);
   };
   m.def(
       name,
@@ -40,8 +40,8 @@ void def_shaped(nb::module_& m, const char* name, Shaped make, const char* doc) 
 void def_like(nb::module_& m, const char* name, Like make, const char* doc) {
   m.def(
       name,
-      [make](const Tensor& x, DTypeOption dtype, Device, bool requires_grad) {
-        return with_grad(unlocked(x.numel(), [&] { return make(x, dtype); }), requires_grad);
+      [make, name](const Tensor& x, DTypeOption dtype, Device, bool requires_grad) {
+        return with_grad(unlocked(x.numel(), [&] { return make(x, dtype); }), requires_grad, name);
       },
       nb::arg(), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
       nb::arg("requires_grad") = false, doc);
@@ -49,8 +49,8 @@ void def_like(nb::module_& m, const char* name, Like make, const char* doc) {
 
 /// The array API names the diagonal k; PyTorch passes it second, or names it diagonal.
 void def_triangle(nb::module_& m, const char* name, Triangle make, const char* doc) {
-  const auto call = [make](const Tensor& x, std::int64_t k) {
-    return unlocked(x.numel(), [&] { return make(x, k); });
+  const auto call = [make](const Tensor& x, Offset k) {
+    return unlocked(x.numel(), [&] { return make(x, k.value); });
   };
   m.def(name, call, nb::arg(), nb::kw_only(), nb::arg("k") = 0, doc);
   m.def(name, call, nb::arg(), nb::arg("diagonal"),
@@ -60,32 +60,34 @@ void def_triangle(nb::module_& m, const char* name, Triangle make, const char* d
 Tensor make_full(const Dims& shape, const Scalar& value, DTypeOption dtype, Device,
                  bool requires_grad) {
   return with_grad(unlocked(work_of(shape), [&] { return full(shape, value, dtype); }),
-                   requires_grad);
+                   requires_grad, "full");
 }
 
 Tensor make_full_like(const Tensor& x, const Scalar& value, DTypeOption dtype, Device,
                       bool requires_grad) {
-  return with_grad(unlocked(x.numel(), [&] { return full_like(x, value, dtype); }), requires_grad);
+  return with_grad(unlocked(x.numel(), [&] { return full_like(x, value, dtype); }), requires_grad,
+                   "full_like");
 }
 
 Tensor make_arange(const Scalar& start, const std::optional<Scalar>& stop, const Scalar& step,
                    DTypeOption dtype, Device, bool requires_grad) {
   const LockReleased release;
   return with_grad(stop ? arange(start, *stop, step, dtype) : arange(0, start, step, dtype),
-                   requires_grad);
+                   requires_grad, "arange");
 }
 
 Tensor make_linspace(const Scalar& start, const Scalar& stop, std::int64_t num, DTypeOption dtype,
                      Device, bool endpoint, bool requires_grad) {
   return with_grad(unlocked(num, [&] { return linspace(start, stop, num, dtype, endpoint); }),
-                   requires_grad);
+                   requires_grad, "linspace");
 }
 
-Tensor make_eye(std::int64_t rows, std::optional<std::int64_t> columns, std::int64_t k,
-                DTypeOption dtype, Device, bool requires_grad) {
+Tensor make_eye(std::int64_t rows, std::optional<std::int64_t> columns, Offset k, DTypeOption dtype,
+                Device, bool requires_grad) {
+  const DType as = dtype.value_or(kDefaultFloat);
   return with_grad(unlocked(work_of(Dims{rows, columns.value_or(rows)}),
-                            [&] { return eye(rows, columns, k, dtype.value_or(kDefaultFloat)); }),
-                   requires_grad);
+                            [&] { return eye(rows, columns, k.value, as); }),
+                   requires_grad, "eye");
 }
 
 nb::list make_meshgrid(const nb::args& arrays, const std::string& indexing) {
@@ -104,11 +106,14 @@ nb::list make_meshgrid(const nb::args& arrays, const std::string& indexing) {
 Tensor asarray(nb::handle object, DTypeOption dtype, Device, std::optional<bool> copy) {
   return tensor_from(object, {"asarray", dtype, copy});
 }
+Tensor as_tensor(nb::handle object, DTypeOption dtype, Device, std::optional<bool> copy) {
+  return tensor_from(object, {"as_tensor", dtype, copy});
+}
 
 /// A copy, always, and a leaf.
 Tensor make_tensor(nb::handle data, DTypeOption dtype, Device, bool requires_grad) {
   Tensor out = tensor_from(data, {"tensor", dtype, true});
-  return with_grad(out.requires_grad() ? out.detach() : std::move(out), requires_grad);
+  return with_grad(out.requires_grad() ? out.detach() : std::move(out), requires_grad, "tensor");
 }
 
 Tensor tensor_from_dlpack(nb::handle x, Device, std::optional<bool> copy) {
@@ -148,7 +153,7 @@ tensor([[1, 2],
 >>> a[0] = 5
 >>> x
 tensor([5., 0.], dtype=baregrad.float64))");
-  m.def("as_tensor", &asarray, nb::arg().none(), nb::arg("dtype") = nb::none(),
+  m.def("as_tensor", &as_tensor, nb::arg().none(), nb::arg("dtype") = nb::none(),
         nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
         nb::sig("def as_tensor(data: typing.Any, /, dtype: DType | None = None, device: str | None "
                 "= None, copy: bool | None = None) -> Tensor"),

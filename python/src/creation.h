@@ -10,12 +10,13 @@
 #include "call.h"
 #include "casters.h"
 #include "core/message.h"
+#include "core/rename.h"
 #include "interop.h"
 
 namespace baregrad::python {
 
-inline Tensor with_grad(Tensor&& x, bool wanted) {
-  if (wanted) x.requires_grad_();
+inline Tensor with_grad(Tensor&& x, bool wanted, const char* who) {
+  if (wanted) in_name_of(who, [&] { x.requires_grad_(); });
   return std::move(x);
 }
 

@@ -11,12 +11,12 @@ using Drawn = Tensor (*)(const Dims&, DType, Generator*);
 
 /// name(2, 3) and name((2, 3)), drawn from `generator` or the process-wide one.
 void def_drawn(nb::module_& m, const char* name, Drawn draw, const char* doc) {
-  const auto call = [draw](const Dims& shape, DTypeOption dtype, Generator* generator,
-                           bool requires_grad) {
+  const auto call = [draw, name](const Dims& shape, DTypeOption dtype, Generator* generator,
+                                 bool requires_grad) {
     return with_grad(
         unlocked(work_of(shape),
                  [&] { return draw(shape, dtype.value_or(kDefaultFloat), generator); }),
-        requires_grad);
+        requires_grad, name);
   };
   m.def(
       name,
@@ -38,11 +38,11 @@ void def_drawn(nb::module_& m, const char* name, Drawn draw, const char* doc) {
 void def_drawn_like(nb::module_& m, const char* name, Drawn draw, const char* doc) {
   m.def(
       name,
-      [draw](const Tensor& x, DTypeOption dtype, Device, Generator* generator, bool requires_grad) {
-        return with_grad(
-            unlocked(x.numel(),
-                     [&] { return draw(x.shape(), dtype.value_or(x.dtype()), generator); }),
-            requires_grad);
+      [draw, name](const Tensor& x, DTypeOption dtype, Device, Generator* generator,
+                   bool requires_grad) {
+        const auto drawn = [&] { return draw(x.shape(), dtype.value_or(x.dtype()), generator); };
+        return with_grad(unlocked(x.numel(), [&] { return in_name_of(name, drawn); }),
+                         requires_grad, name);
       },
       nb::arg(), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
       nb::arg("generator") = nb::none(), nb::arg("requires_grad") = false, doc);
@@ -55,12 +55,12 @@ void def_distribution(nb::module_& m, const char* name, TwoNumbers draw, const c
                       const char* second, const char* doc) {
   m.def(
       name,
-      [draw](double a, double b, const Dims& shape, DTypeOption dtype, Device, Generator* generator,
-             bool requires_grad) {
+      [draw, name](double a, double b, const Dims& shape, DTypeOption dtype, Device,
+                   Generator* generator, bool requires_grad) {
         return with_grad(
             unlocked(work_of(shape),
                      [&] { return draw(shape, a, b, dtype.value_or(kDefaultFloat), generator); }),
-            requires_grad);
+            requires_grad, name);
       },
       nb::arg(first), nb::arg(second), nb::arg("size"), nb::kw_only(),
       nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),

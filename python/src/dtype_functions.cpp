@@ -176,6 +176,7 @@ nb::dict default_dtypes(const NamespaceInfo&, nb::handle device) {
   check_device(device, "default_dtypes");
   nb::dict defaults;
   defaults["real floating"] = kDefaultFloat;
+  defaults["complex floating"] = nb::none();
   defaults["integral"] = DType::Int64;
   defaults["indexing"] = DType::Int64;
   return defaults;
@@ -207,8 +208,9 @@ void bind_namespace_info(nb::module_& m) {
           "default_device", [](const NamespaceInfo&) { return "cpu"; },
           "The device of new tensors.")
       .def("default_dtypes", &default_dtypes, nb::kw_only(), nb::arg("device") = nb::none(),
-           nb::sig("def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]"),
-           "The dtypes of new tensors, by kind; there is no complex one.")
+           nb::sig(
+               "def default_dtypes(self, *, device: str | None = None) -> dict[str, DType | None]"),
+           "The dtypes of new tensors, by kind; None for the complex kind, which is not there.")
       .def(
           "devices", [](const NamespaceInfo&) { return std::vector<std::string>{"cpu"}; },
           "All devices.")

@@ -1,4 +1,5 @@
 // Data types, and the small conversions from Python that every function uses.
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -112,7 +113,7 @@ bool number_from(PyObject* object, Scalar& out) {
 bool dims_from(PyObject* object, Dims& out) {
   out.clear();
   const auto append = [&out](PyObject* item) {
-    if (!PyIndex_Check(item)) return false;
+    if (!PyIndex_Check(item) || PyBool_Check(item)) return false;
     const Py_ssize_t value = PyNumber_AsSsize_t(item, PyExc_OverflowError);
     if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
     out.push_back(value);
@@ -131,6 +132,18 @@ bool dims_from(PyObject* object, Dims& out) {
     return true;
   }
   return append(object);
+}
+
+bool offset_from(PyObject* object, Offset& out) {
+  if (!PyIndex_Check(object) || PyBool_Check(object)) return false;
+  const nb::object number = nb::steal(PyNumber_Index(object));
+  if (!number.is_valid()) throw nb::python_error();
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  // Half of the range, so that a size can be added.
+  constexpr std::int64_t kFar = std::int64_t{1} << 62;
+  out.value = overflow == 0 ? std::clamp<std::int64_t>(value, -kFar, kFar) : overflow * kFar;
+  return true;
 }
 
 void bind_dtypes(nb::module_& m) {

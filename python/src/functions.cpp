@@ -1,11 +1,13 @@
 // Docstrings with their examples, and what functions of all kinds share.
 #include "functions.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "baregrad/error.h"
 #include "core/message.h"
+#include "ops/infer.h"
 
 namespace baregrad::python {
 namespace {
@@ -74,6 +76,7 @@ std::vector<Tensor> tensors_in(const nb::args& args, const char* who) {
 
 Tensor squeezed_where_one(const Tensor& x, const Axes& axes) {
   if (axes.all()) return squeeze(x);
+  axes_mask(axes, std::max(x.ndim(), 1), "squeeze");  // 0-d tensors have one axis here
   Dims ones;
   for (const std::int64_t axis : axes.list()) {
     // A 0-d tensor has an axis 0 and -1 in PyTorch.

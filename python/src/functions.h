@@ -12,6 +12,7 @@
 #include "bindings.h"
 #include "call.h"
 #include "casters.h"
+#include "core/rename.h"
 
 namespace baregrad::python {
 
@@ -51,6 +52,17 @@ using ReduceTo = Tensor (*)(const Tensor&, const Axes&, bool, DTypeOption);
 using Position = Tensor (*)(const Tensor&, std::optional<std::int64_t>, bool);
 using Spread = Tensor (*)(const Tensor&, const Axes&, double, bool);
 using AlongAxis = Tensor (*)(const Tensor&, std::int64_t);
+
+/// f under another name: its errors start with `who`.
+template <class Result, class... Args>
+auto called(const char* who, Result (*f)(Args...)) {
+  return [who, f](Args... args) -> Result {
+    return in_name_of(who, [&]() -> Result { return f(static_cast<Args&&>(args)...); });
+  };
+}
+
+/// What roll shifts by: integers of any size, those beyond 64 bits modulo the size they go round.
+Dims shifts_from(nb::handle shifts, const Tensor& x, const Axes& axes);
 
 /// PyTorch's squeeze: of the axes named, those of other sizes stay.
 Tensor squeezed_where_one(const Tensor& x, const Axes& axes);

@@ -173,14 +173,16 @@ void bind_norms(nb::module_& m) {
 }
 
 void bind_others(nb::module_& m) {
-  m.def("diagonal", &linalg::diagonal, nb::arg(), nb::kw_only(), nb::arg("offset") = 0,
-        nb::sig(signature("diagonal", "x: Tensor, /, *, offset: int = 0").c_str()),
-        described("diagonal", "A view of the diagonal of each matrix; a positive offset is above.")
-            .c_str());
+  m.def(
+      "diagonal", [](const Tensor& x, Offset offset) { return linalg::diagonal(x, offset.value); },
+      nb::arg(), nb::kw_only(), nb::arg("offset") = 0,
+      nb::sig(signature("diagonal", "x: Tensor, /, *, offset: int = 0").c_str()),
+      described("diagonal", "A view of the diagonal of each matrix; a positive offset is above.")
+          .c_str());
   m.def(
       "trace",
-      [](const Tensor& x, std::int64_t offset, DTypeOption dtype) {
-        return unlocked(x.numel(), [&] { return linalg::trace(x, offset, dtype); });
+      [](const Tensor& x, Offset offset, DTypeOption dtype) {
+        return unlocked(x.numel(), [&] { return linalg::trace(x, offset.value, dtype); });
       },
       nb::arg(), nb::kw_only(), nb::arg("offset") = 0, nb::arg("dtype") = nb::none(),
       nb::sig(signature("trace", "x: Tensor, /, *, offset: int = 0, dtype: DType | None = None")

@@ -6,10 +6,12 @@
 #include "baregrad/ops_conv.h"
 #include "baregrad/ops_fused.h"
 #include "core/message.h"
+#include "core/rename.h"
 #include "nn_bindings.h"
 #include "nn_choices.h"
 #include "nn_module.h"
 #include "nn_sizes.h"
+#include "ops/widened.h"
 #include "tensor_slots.h"
 
 namespace baregrad::python {
@@ -116,8 +118,10 @@ void bind_activations(nb::module_& m) {
 
 template <int N>
 ConvOptions conv_options(const Each<N>& stride, const Each<N>& padding, const Each<N>& dilation,
-                         std::int64_t groups) {
-  return {stride.size().dims(), padding.size().dims(), dilation.size().dims(), groups};
+                         std::int64_t groups, const char* who) {
+  return in_name_of(who, [&]() -> ConvOptions {
+    return {stride.size().dims(), padding.size().dims(), dilation.size().dims(), groups};
+  });
 }
 
 using Convolution = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const ConvOptions&);
@@ -126,9 +130,9 @@ template <int N>
 void def_convolution(nb::module_& m, const char* name, Convolution op, const char* doc) {
   m.def(
       name,
-      [op](const Tensor& x, const Tensor& weight, MaybeTensor bias, Each<N> stride, Each<N> padding,
-           Each<N> dilation, std::int64_t groups) {
-        const ConvOptions options = conv_options(stride, padding, dilation, groups);
+      [op, name](const Tensor& x, const Tensor& weight, MaybeTensor bias, Each<N> stride,
+                 Each<N> padding, Each<N> dilation, std::int64_t groups) {
+        const ConvOptions options = conv_options(stride, padding, dilation, groups, name);
         return unlocked_if(true, [&] { return op(x, weight, tensor_or_none(bias), options); });
       },
       nb::arg("input"), nb::arg("weight"), nb::arg("bias") = nb::none(), nb::arg("stride") = 1,
@@ -141,12 +145,14 @@ template <int N>
 void def_max_pool(nb::module_& m, const char* name, Pool op, const char* doc) {
   m.def(
       name,
-      [op](const Tensor& x, Each<N> kernel, std::optional<Each<N>> stride, Each<N> padding,
-           bool ceil_mode) {
-        const PoolOptions options = {.kernel = kernel.size().dims(),
-                                     .stride = dims_of(stride),
-                                     .padding = padding.size().dims(),
-                                     .ceil_mode = ceil_mode};
+      [op, name](const Tensor& x, Each<N> kernel, std::optional<Each<N>> stride, Each<N> padding,
+                 bool ceil_mode) {
+        const PoolOptions options = in_name_of(name, [&]() -> PoolOptions {
+          return {.kernel = kernel.size().dims(),
+                  .stride = dims_of(stride),
+                  .padding = padding.size().dims(),
+                  .ceil_mode = ceil_mode};
+        });
         return unlocked(x.numel(), [&] { return op(x, options); });
       },
       nb::arg("input"), nb::arg("kernel_size"), nb::arg("stride") = nb::none(),
@@ -157,13 +163,15 @@ template <int N>
 void def_avg_pool(nb::module_& m, const char* name, Pool op, const char* doc) {
   m.def(
       name,
-      [op](const Tensor& x, Each<N> kernel, std::optional<Each<N>> stride, Each<N> padding,
-           bool ceil_mode, bool count_include_pad) {
-        const PoolOptions options = {.kernel = kernel.size().dims(),
-                                     .stride = dims_of(stride),
-                                     .padding = padding.size().dims(),
-                                     .ceil_mode = ceil_mode,
-                                     .count_include_pad = count_include_pad};
+      [op, name](const Tensor& x, Each<N> kernel, std::optional<Each<N>> stride, Each<N> padding,
+                 bool ceil_mode, bool count_include_pad) {
+        const PoolOptions options = in_name_of(name, [&]() -> PoolOptions {
+          return {.kernel = kernel.size().dims(),
+                  .stride = dims_of(stride),
+                  .padding = padding.size().dims(),
+                  .ceil_mode = ceil_mode,
+                  .count_include_pad = count_include_pad};
+        });
         return unlocked(x.numel(), [&] { return op(x, options); });
       },
       nb::arg("input"), nb::arg("kernel_size"), nb::arg("stride") = nb::none(),
@@ -184,11 +192,11 @@ void bind_windows(nb::module_& m) {
       "conv_transpose2d",
       [](const Tensor& x, const Tensor& weight, MaybeTensor bias, Each<2> stride, Each<2> padding,
          Each<2> output_padding, std::int64_t groups, Each<2> dilation) {
-        const ConvOptions options = conv_options(stride, padding, dilation, groups);
-        return unlocked_if(true, [&] {
-          return conv_transpose2d(x, weight, tensor_or_none(bias), options,
-                                  output_padding.size().dims());
-        });
+        constexpr const char* kWho = "conv_transpose2d";
+        const ConvOptions options = conv_options(stride, padding, dilation, groups, kWho);
+        const Dims more = in_name_of(kWho, [&] { return output_padding.size().dims(); });
+        return unlocked_if(
+            true, [&] { return conv_transpose2d(x, weight, tensor_or_none(bias), options, more); });
       },
       nb::arg("input"), nb::arg("weight"), nb::arg("bias") = nb::none(), nb::arg("stride") = 1,
       nb::arg("padding") = 0, nb::arg("output_padding") = 0, nb::arg("groups") = 1,
@@ -224,7 +232,10 @@ void bind_windows(nb::module_& m) {
   m.def(
       "adaptive_avg_pool2d",
       [](const Tensor& x, Each<2> size) {
-        return unlocked(x.numel(), [&] { return adaptive_avg_pool2d(x, size.size().dims()); });
+        return unlocked(x.numel(), [&] {
+          return in_name_of("adaptive_avg_pool2d",
+                            [&] { return adaptive_avg_pool2d(x, size.size().dims()); });
+        });
       },
       nb::arg("input"), nb::arg("output_size"),
       "Means of windows of nearly equal size.\n\n"
@@ -397,7 +408,13 @@ void bind_layers(nb::module_& m) {
   m.def(
       "normalize",
       [](const Tensor& x, double p, const Axes& dim, double eps) {
-        return unlocked(x.numel(), [&] { return x / maximum(norm(x, p, dim, true), eps); });
+        return unlocked(x.numel(), [&] {
+          const Widened wide({&x});
+          const Tensor full = wide(x);
+          return in_name_of("normalize", [&] {
+            return wide.rounded(full / maximum(norm(full, p, dim, true), eps));
+          });
+        });
       },
       nb::arg("input"), nb::arg("p") = 2.0, nb::arg("dim") = 1, nb::arg("eps") = 1e-12,
       "x divided by its norm along an axis.\n\n"
@@ -518,8 +535,10 @@ void bind_class_losses(nb::module_& m) {
         const bool batch = reduction == "batchmean";
         const Reduction how = batch ? Reduction::Sum : reduction_from(reduction, "kl_div");
         return unlocked(input.numel(), [&] {
-          const Tensor loss = nn::kl_div(input, target, how, log_target);
-          return batch ? loss / input.size(0) : loss;
+          if (!batch) return nn::kl_div(input, target, how, log_target);
+          const Widened wide({&input, &target});
+          const Tensor total = nn::kl_div(wide(input), wide(target), how, log_target);
+          return wide.rounded(total / input.size(0));
         });
       },
       nb::arg("input"), nb::arg("target"), nb::kw_only(), nb::arg("reduction") = "mean",

@@ -1,4 +1,5 @@
 // Functions that change shapes and move elements, in the array API's spelling and in PyTorch's.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
@@ -51,11 +52,29 @@ std::vector<std::int64_t> widths_by_axis(const Tensor& x, const std::vector<std:
   return widths;
 }
 
-Tensor repeated(const Tensor& x, const Counts& counts, std::optional<std::int64_t> axis) {
+Tensor repeated(const Tensor& x, const Counts& counts, std::optional<std::int64_t> axis,
+                const char* who) {
   const auto work = [&](const auto& count) {
-    return unlocked_if(true, [&] { return repeat(x, count, axis); });
+    return unlocked_if(true,
+                       [&] { return in_name_of(who, [&] { return repeat(x, count, axis); }); });
   };
   return std::visit(work, counts);
+}
+
+/// shift % size, as Python computes it.
+std::int64_t shift_round(nb::handle shift, std::int64_t size) {
+  if (!PyIndex_Check(shift.ptr()) || PyBool_Check(shift.ptr())) {
+    nb::raise_type_error("roll: shifts are integers, not %s", Py_TYPE(shift.ptr())->tp_name);
+  }
+  const nb::object number = nb::steal(PyNumber_Index(shift.ptr()));
+  if (!number.is_valid()) throw nb::python_error();
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow == 0) return value;
+  const nb::object rest =
+      nb::steal(PyNumber_Remainder(number.ptr(), nb::int_(std::max<std::int64_t>(size, 1)).ptr()));
+  if (!rest.is_valid()) throw nb::python_error();
+  return nb::cast<std::int64_t>(rest);
 }
 
 void bind_joining(nb::module_& m) {
@@ -81,9 +100,14 @@ void bind_joining(nb::module_& m) {
       "unstack", apart, nb::arg(), nb::kw_only(), nb::arg("axis") = 0,
       nb::sig(signature("unstack", "x: Tensor, /, *, axis: int = 0", "tuple[Tensor, ...]").c_str()),
       documented("unstack", "The slices along an axis, as views.").c_str());
-  m.def("unbind", apart, nb::arg(), nb::arg("dim") = 0,
-        nb::sig(signature("unbind", "x: Tensor, /, dim: int = 0", "tuple[Tensor, ...]").c_str()),
-        documented("unbind", "The slices along an axis, as views.").c_str());
+  m.def(
+      "unbind",
+      [apart](const Tensor& x, std::int64_t dim) {
+        return in_name_of("unbind", [&] { return apart(x, dim); });
+      },
+      nb::arg(), nb::arg("dim") = 0,
+      nb::sig(signature("unbind", "x: Tensor, /, dim: int = 0", "tuple[Tensor, ...]").c_str()),
+      documented("unbind", "The slices along an axis, as views.").c_str());
   for (const Spelling& by : {kTorch, kArrayApi}) {
     const bool first = by.axis == kTorch.axis;
     m.def(
@@ -116,8 +140,9 @@ void bind_shapes(nb::module_& m) {
   m.def(
       "reshape",
       [](const Tensor& x, const Dims& shape, std::optional<bool> copy) {
-        return unlocked_if(!x.is_contiguous() || copy.value_or(false),
-                           [&] { return reshaped(x, shape, copy); });
+        return unlocked_if(!x.is_contiguous() || copy.value_or(false), [&] {
+          return in_name_of("reshape", [&] { return reshaped(x, shape, copy); });
+        });
       },
       nb::arg(), nb::arg("shape"), nb::kw_only(), nb::arg("copy") = nb::none(),
       nb::sig(
@@ -140,9 +165,14 @@ void bind_shapes(nb::module_& m) {
   m.def("expand_dims", raised, nb::arg(), nb::arg("axis") = 0,
         nb::sig(signature("expand_dims", "x: Tensor, /, axis: Shape = 0").c_str()),
         documented("expand_dims", "A view with axes of size 1 inserted.").c_str());
-  m.def("unsqueeze", raised, nb::arg(), nb::arg("dim"),
-        nb::sig(signature("unsqueeze", "x: Tensor, /, dim: Shape").c_str()),
-        documented("unsqueeze", "A view with an axis of size 1 inserted.").c_str());
+  m.def(
+      "unsqueeze",
+      [raised](const Tensor& x, const Dims& axis) {
+        return in_name_of("unsqueeze", [&] { return raised(x, axis); });
+      },
+      nb::arg(), nb::arg("dim"),
+      nb::sig(signature("unsqueeze", "x: Tensor, /, dim: Shape").c_str()),
+      documented("unsqueeze", "A view with an axis of size 1 inserted.").c_str());
   m.def(
       "flatten",
       [](const Tensor& x, std::int64_t start, std::int64_t end) {
@@ -157,23 +187,38 @@ void bind_shapes(nb::module_& m) {
   m.def(
       "broadcast_arrays",
       [](const nb::args& arrays) {
-        return tuple_of(broadcast_tensors(tensors_in(arrays, "broadcast_arrays")));
+        nb::list views;
+        const std::vector<Tensor> tensors = tensors_in(arrays, "broadcast_arrays");
+        for (Tensor& view :
+             in_name_of("broadcast_arrays", [&] { return broadcast_tensors(tensors); })) {
+          views.append(nb::steal(wrap(std::move(view))));
+        }
+        return views;
       },
-      nb::sig("def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]"),
-      documented("broadcast_arrays", "Views of one shape, which all broadcast to.").c_str());
+      nb::sig("def broadcast_arrays(*arrays: Tensor) -> list[Tensor]"),
+      documented("broadcast_arrays", "Views of one shape, which all broadcast to, as a list.")
+          .c_str());
+  m.def(
+      "broadcast_tensors",
+      [](const nb::args& tensors) {
+        return tuple_of(broadcast_tensors(tensors_in(tensors, "broadcast_tensors")));
+      },
+      nb::sig("def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]"),
+      documented("broadcast_tensors", "Views of one shape, which all broadcast to, as a tuple.")
+          .c_str());
 }
 
 void bind_axes(nb::module_& m) {
   m.def("permute_dims", &permute_dims, nb::arg(), nb::arg("axes"),
         nb::sig(signature("permute_dims", "x: Tensor, /, axes: Shape").c_str()),
         documented("permute_dims", "A view with the axes in another order.").c_str());
-  m.def("permute", &permute_dims, nb::arg(), nb::arg("dims"),
+  m.def("permute", called("permute", &permute_dims), nb::arg(), nb::arg("dims"),
         nb::sig(signature("permute", "x: Tensor, /, dims: Shape").c_str()),
         documented("permute", "A view with the axes in another order.").c_str());
   m.def("swapaxes", &swapaxes, nb::arg(), nb::arg("axis0"), nb::arg("axis1"),
         nb::sig(signature("swapaxes", "x: Tensor, /, axis0: int, axis1: int").c_str()),
         documented("swapaxes", "A view with two axes swapped.").c_str());
-  m.def("transpose", &swapaxes, nb::arg(), nb::arg("dim0"), nb::arg("dim1"),
+  m.def("transpose", called("transpose", &swapaxes), nb::arg(), nb::arg("dim0"), nb::arg("dim1"),
         nb::sig(signature("transpose", "x: Tensor, /, dim0: int, dim1: int").c_str()),
         documented("transpose", "A view with two axes swapped.").c_str());
   m.def("matrix_transpose", &matrix_transpose, nb::arg(),
@@ -183,7 +228,8 @@ void bind_axes(nb::module_& m) {
         nb::sig(signature("moveaxis", "x: Tensor, source: Shape, destination: Shape, /").c_str()),
         documented("moveaxis", "A view with axes (second argument) at other places (third).")
             .c_str());
-  m.def("movedim", &moveaxis, nb::arg(), nb::arg("source"), nb::arg("destination"),
+  m.def("movedim", called("movedim", &moveaxis), nb::arg(), nb::arg("source"),
+        nb::arg("destination"),
         nb::sig(signature("movedim", "x: Tensor, /, source: Shape, destination: Shape").c_str()),
         documented("movedim", "A view with axes at other places.").c_str());
   m.def(
@@ -192,11 +238,15 @@ void bind_axes(nb::module_& m) {
       documented("flip", "A view with the order reversed along the axes, all by default.").c_str());
   m.def("flip", &flip, nb::arg(), nb::arg("dims"),
         nb::sig(signature("flip", "x: Tensor, /, dims: Shape").c_str()));
-  m.def("diagonal", &diagonal, nb::arg(), nb::arg("offset") = 0, nb::arg("dim1") = 0,
-        nb::arg("dim2") = 1,
-        nb::sig(signature("diagonal", "x: Tensor, /, offset: int = 0, dim1: int = 0, dim2: int = 1")
-                    .c_str()),
-        documented("diagonal", "A view of a diagonal of two axes, as the last axis.").c_str());
+  m.def(
+      "diagonal",
+      [](const Tensor& x, Offset offset, std::int64_t dim1, std::int64_t dim2) {
+        return diagonal(x, offset.value, dim1, dim2);
+      },
+      nb::arg(), nb::arg("offset") = 0, nb::arg("dim1") = 0, nb::arg("dim2") = 1,
+      nb::sig(signature("diagonal", "x: Tensor, /, offset: int = 0, dim1: int = 0, dim2: int = 1")
+                  .c_str()),
+      documented("diagonal", "A view of a diagonal of two axes, as the last axis.").c_str());
   m.def("unfold", &unfold, nb::arg(), nb::arg("dimension"), nb::arg("size"), nb::arg("step"),
         nb::sig(signature("unfold", "x: Tensor, /, dimension: int, size: int, step: int").c_str()),
         documented("unfold",
@@ -213,19 +263,28 @@ void bind_axes(nb::module_& m) {
 
 void bind_repeating(nb::module_& m) {
   m.def(
-      "repeat", &repeated, nb::arg(), nb::arg(), nb::kw_only(), nb::arg("axis") = nb::none(),
+      "repeat",
+      [](const Tensor& x, const Counts& counts, std::optional<std::int64_t> axis) {
+        return repeated(x, counts, axis, "repeat");
+      },
+      nb::arg(), nb::arg(), nb::kw_only(), nb::arg("axis") = nb::none(),
       nb::sig(signature("repeat", "x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None")
                   .c_str()),
       documented("repeat",
                  "Each element repeated, a number of times or one count per element; "
                  "flat without an axis.")
           .c_str());
-  m.def("repeat_interleave", &repeated, nb::arg(), nb::arg("repeats"), nb::arg("dim") = nb::none(),
-        nb::sig(signature("repeat_interleave",
-                          "x: Tensor, /, repeats: int | Tensor, dim: int | None = None")
-                    .c_str()),
-        documented("repeat_interleave", "Each element repeated along an axis; flat without one.")
-            .c_str());
+  m.def(
+      "repeat_interleave",
+      [](const Tensor& x, const Counts& counts, std::optional<std::int64_t> dim) {
+        return repeated(x, counts, dim, "repeat_interleave");
+      },
+      nb::arg(), nb::arg("repeats"), nb::arg("dim") = nb::none(),
+      nb::sig(signature("repeat_interleave",
+                        "x: Tensor, /, repeats: int | Tensor, dim: int | None = None")
+                  .c_str()),
+      documented("repeat_interleave", "Each element repeated along an axis; flat without one.")
+          .c_str());
   m.def(
       "tile",
       [](const Tensor& x, const Dims& times) {
@@ -233,7 +292,8 @@ void bind_repeating(nb::module_& m) {
       },
       nb::arg(), nb::arg(), nb::sig(signature("tile", "x: Tensor, repetitions: Shape, /").c_str()),
       documented("tile", "The whole tensor repeated along its axes.").c_str());
-  const auto turn = [](const Tensor& x, const Dims& shifts, const Axes& axes) {
+  const auto turn = [](const Tensor& x, nb::handle shift, const Axes& axes) {
+    const Dims shifts = shifts_from(shift, x, axes);
     return unlocked(x.numel(), [&] { return roll(x, shifts, axes); });
   };
   m.def("roll", turn, nb::arg(), nb::arg("shift"), nb::kw_only(), nb::arg("axis") = nb::none(),
@@ -263,12 +323,34 @@ void bind_repeating(nb::module_& m) {
 
 }  // namespace
 
+Dims shifts_from(nb::handle shifts, const Tensor& x, const Axes& axes) {
+  const bool several = PyTuple_Check(shifts.ptr()) || PyList_Check(shifts.ptr());
+  // One shift goes round each of the axes.
+  const Py_ssize_t count = several      ? PySequence_Size(shifts.ptr())
+                           : axes.all() ? 1
+                                        : axes.list().size();
+  Dims out;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const nb::object shift =
+        several ? nb::steal(PySequence_GetItem(shifts.ptr(), i)) : nb::borrow(shifts);
+    if (!shift.is_valid()) throw nb::python_error();
+    std::int64_t size = x.numel();
+    if (!axes.all() && i < axes.list().size()) {
+      const std::int64_t given = axes.list()[static_cast<int>(i)];
+      const std::int64_t axis = given < 0 ? given + x.ndim() : given;
+      size = axis >= 0 && axis < x.ndim() ? x.shape()[static_cast<int>(axis)] : 1;
+    }
+    out.push_back(shift_round(shift, size));
+  }
+  return out;
+}
+
 void bind_movement(nb::module_& m) {
   bind_joining(m);
   bind_shapes(m);
   bind_axes(m);
   bind_repeating(m);
-  define_aliases(m, {{"cat", "concat"}, {"broadcast_tensors", "broadcast_arrays"}});
+  define_aliases(m, {{"cat", "concat"}});
 }
 
 }  // namespace baregrad::python

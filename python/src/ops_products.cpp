@@ -86,15 +86,15 @@ void bind_sums_of_products(nb::module_& m) {
 
 Tensor mm(const Tensor& a, const Tensor& b) {
   check_ndims(a, 2, b, 2, "mm");
-  return matmul(a, b);
+  return in_name_of("mm", [&] { return matmul(a, b); });
 }
 Tensor mv(const Tensor& a, const Tensor& b) {
   check_ndims(a, 2, b, 1, "mv");
-  return matmul(a, b);
+  return in_name_of("mv", [&] { return matmul(a, b); });
 }
 Tensor dot(const Tensor& a, const Tensor& b) {
   check_ndims(a, 1, b, 1, "dot");
-  return vecdot(a, b);
+  return in_name_of("dot", [&] { return vecdot(a, b); });
 }
 
 void bind_products(nb::module_& m) {

@@ -95,6 +95,19 @@ void def_spread(nb::module_& m, const char* name, Spread op, const char* doc) {
                           "x: Tensor, /, dim: Axes, *, correction: float = 1.0, keepdim: bool "
                           "= False")
                     .c_str()));
+  // PyTorch's older spelling: `unbiased` is a correction of 1, else 0.
+  m.def(
+      name, [work](const Tensor& x, bool unbiased) { return work(x, {}, unbiased ? 1 : 0, false); },
+      nb::arg(), nb::arg("unbiased"),
+      nb::sig(signature(name, "x: Tensor, /, unbiased: bool").c_str()));
+  m.def(
+      name,
+      [work](const Tensor& x, const Axes& axes, bool unbiased, bool keep) {
+        return work(x, axes, unbiased ? 1 : 0, keep);
+      },
+      nb::arg(), nb::arg("dim").none(), nb::arg("unbiased"), nb::arg("keepdim") = false,
+      nb::sig(signature(name, "x: Tensor, /, dim: Axes, unbiased: bool, keepdim: bool = False")
+                  .c_str()));
 }
 
 ValuesAndIndices with_positions(Position op, const Tensor& x, std::int64_t dim, bool keep) {
@@ -110,9 +123,10 @@ void def_extreme(nb::module_& m, const char* name, Reduce op, Position position,
   def_reduce_by_axis(m, name, op, doc);
   m.def(
       name,
-      [position](const Tensor& x, std::int64_t dim, bool keep) {
-        ValuesAndIndices found =
-            unlocked(x.numel(), [&] { return with_positions(position, x, dim, keep); });
+      [position, name](const Tensor& x, std::int64_t dim, bool keep) {
+        ValuesAndIndices found = unlocked(x.numel(), [&] {
+          return in_name_of(name, [&] { return with_positions(position, x, dim, keep); });
+        });
         return value_pair(std::move(found.values), std::move(found.indices));
       },
       nb::arg(), nb::arg("dim"), nb::arg("keepdim") = false,
@@ -146,8 +160,10 @@ void def_scan(nb::module_& m, const char* name, Scan op, int initial, const char
           bool include_initial) {
         const std::int64_t along = scan_axis(x, axis, name);
         return unlocked(x.numel(), [&] {
-          return include_initial && x.ndim() > 0 ? scan_with_initial(op, x, along, dtype, initial)
-                                                 : op(x, along, dtype);
+          return in_name_of(name, [&] {
+            return include_initial && x.ndim() > 0 ? scan_with_initial(op, x, along, dtype, initial)
+                                                   : op(x, along, dtype);
+          });
         });
       },
       nb::arg(), nb::kw_only(), nb::arg("axis") = nb::none(), nb::arg("dtype") = nb::none(),
@@ -164,8 +180,9 @@ void def_short_scan(nb::module_& m, const char* name, Scan op, const char* doc) 
   for (const Spelling& by : {kTorch, kArrayApi}) {
     m.def(
         name,
-        [op](const Tensor& x, std::int64_t axis, DTypeOption dtype) {
-          return unlocked(x.numel(), [&] { return op(x, axis, dtype); });
+        [op, name](const Tensor& x, std::int64_t axis, DTypeOption dtype) {
+          return unlocked(x.numel(),
+                          [&] { return in_name_of(name, [&] { return op(x, axis, dtype); }); });
         },
         nb::arg(), nb::arg(by.axis), nb::kw_only(), nb::arg("dtype") = nb::none(),
         nb::sig(signature(name, std::string("x: Tensor, /, ") + by.axis +
@@ -223,7 +240,9 @@ void bind_scans(nb::module_& m) {
   def_along(m, "log_softmax", &log_softmax, "x - logsumexp(x) along an axis.");
   const auto diff = [](const Tensor& x, std::int64_t axis, std::int64_t n,
                        const std::optional<Tensor>& prepend, const std::optional<Tensor>& append) {
-    return unlocked(x.numel(), [&] { return differences(x, axis, n, prepend, append); });
+    return unlocked(x.numel(), [&] {
+      return in_name_of("diff", [&] { return differences(x, axis, n, prepend, append); });
+    });
   };
   m.def("diff", diff, nb::arg(), nb::kw_only(), nb::arg("axis") = -1, nb::arg("n") = 1,
         nb::arg("prepend") = nb::none(), nb::arg("append") = nb::none(),

@@ -29,8 +29,10 @@ bool is_right(const std::string& side) {
 
 Tensor searched(const Tensor& sorted, const Operand& values, bool right,
                 const std::optional<Tensor>& sorter) {
-  const Tensor line = sorter ? take_along_axis(sorted, *sorter, -1) : sorted;
-  return searchsorted(line, values, right);
+  return in_name_of("searchsorted", [&] {
+    const Tensor line = sorter ? take_along_axis(sorted, *sorter, -1) : sorted;
+    return searchsorted(line, values, right);
+  });
 }
 
 /// |x - y| <= atol + rtol |y|, in float64; infinities are close to themselves only.
@@ -72,10 +74,19 @@ void bind_picking(nb::module_& m) {
                  "Elements picked by position along an axis; the other axes broadcast.")
           .c_str());
   m.def(
-      "take_along_dim", along, nb::arg(), nb::arg("indices"), nb::arg("dim") = -1,
-      nb::sig(signature("take_along_dim", "x: Tensor, /, indices: Tensor, dim: int = -1").c_str()),
+      "take_along_dim",
+      [along](const Tensor& x, const Tensor& indices, std::optional<std::int64_t> dim) {
+        return in_name_of("take_along_dim", [&] {
+          if (dim) return along(x, indices, *dim);
+          return along(reshape(x, {x.numel()}), reshape(indices, {indices.numel()}), 0);
+        });
+      },
+      nb::arg(), nb::arg("indices"), nb::arg("dim") = nb::none(),
+      nb::sig(signature("take_along_dim", "x: Tensor, /, indices: Tensor, dim: int | None = None")
+                  .c_str()),
       documented("take_along_dim",
-                 "Elements picked by position along an axis; the other axes broadcast.")
+                 "Elements picked by position along an axis; the other axes broadcast.\n\nWithout "
+                 "an axis both tensors are taken as flat.")
           .c_str());
   m.def(
       "index_select",
@@ -154,8 +165,9 @@ void bind_order(nb::module_& m) {
   m.def(
       "sort",
       [](const Tensor& x, std::int64_t dim, bool descending, bool) {
-        ValuesAndIndices found =
-            unlocked(x.numel(), [&] { return sort_with_indices(x, dim, descending); });
+        ValuesAndIndices found = unlocked(x.numel(), [&] {
+          return in_name_of("sort", [&] { return sort_with_indices(x, dim, descending); });
+        });
         return value_pair(std::move(found.values), std::move(found.indices));
       },
       nb::arg(), nb::arg("dim"), nb::arg("descending") = false, nb::arg("stable") = true,
@@ -269,7 +281,9 @@ void bind_comparison(nb::module_& m) {
   m.def(
       "isclose",
       [](const Tensor& x, const Tensor& y, double rtol, double atol, bool equal_nan) {
-        return unlocked(work_of(x, y), [&] { return are_close(x, y, rtol, atol, equal_nan); });
+        return unlocked(work_of(x, y), [&] {
+          return in_name_of("isclose", [&] { return are_close(x, y, rtol, atol, equal_nan); });
+        });
       },
       nb::arg(), nb::arg(), nb::arg("rtol") = 1e-5, nb::arg("atol") = 1e-8,
       nb::arg("equal_nan") = false,
@@ -281,8 +295,10 @@ void bind_comparison(nb::module_& m) {
   m.def(
       "allclose",
       [](const Tensor& x, const Tensor& y, double rtol, double atol, bool equal_nan) {
-        return unlocked(work_of(x, y),
-                        [&] { return all(are_close(x, y, rtol, atol, equal_nan)).item<bool>(); });
+        return unlocked(work_of(x, y), [&] {
+          return in_name_of(
+              "allclose", [&] { return all(are_close(x, y, rtol, atol, equal_nan)).item<bool>(); });
+        });
       },
       nb::arg(), nb::arg(), nb::arg("rtol") = 1e-5, nb::arg("atol") = 1e-8,
       nb::arg("equal_nan") = false,

@@ -11,6 +11,7 @@
 #include "bindings.h"
 #include "call.h"
 #include "casters.h"
+#include "core/checked.h"
 #include "core/message.h"
 #include "interop.h"
 #include "repr.h"
@@ -129,8 +130,7 @@ void bind_attributes(TensorClass& tensor) {
       .def(
           "stride",
           [](const Tensor& x, std::int64_t dim) {
-            x.size(dim);
-            return x.strides()[static_cast<int>(dim < 0 ? dim + x.ndim() : dim)];
+            return x.strides()[normalize_axis(dim, x.ndim(), "stride")];
           },
           nb::arg("dim"))
       .def("storage_offset", &Tensor::offset, "Elements before the first one in the storage.")

@@ -7,6 +7,7 @@
 
 #include "baregrad/ops.h"
 #include "call.h"
+#include "core/rename.h"
 #include "tensor_slots.h"
 
 namespace baregrad::python {
@@ -58,16 +59,20 @@ void def_binary_(TensorClass& tensor, const char* name, BinaryInPlace op, const 
 void def_scaled(TensorClass& tensor, const char* name, Binary op) {
   tensor.def(
       name,
-      [op](const Tensor& x, const Operand& other, const Scalar& alpha) {
-        return unlocked(work_of(x, other), [&] { return op(x, multiply(other, alpha)); });
+      [op, name](const Tensor& x, const Operand& other, const Scalar& alpha) {
+        return unlocked(work_of(x, other), [&] {
+          return in_name_of(name, [&] { return op(x, multiply(other, alpha)); });
+        });
       },
       nb::arg("other"), nb::kw_only(), nb::arg("alpha"));
 }
 void def_scaled_(TensorClass& tensor, const char* name, BinaryInPlace op) {
   tensor.def(
       name,
-      [op](nb::object self, const Operand& other, const Scalar& alpha) {
-        return in_place(std::move(self), [&](const Tensor& x) { op(x, multiply(other, alpha)); });
+      [op, name](nb::object self, const Operand& other, const Scalar& alpha) {
+        return in_place(std::move(self), [&](const Tensor& x) {
+          in_name_of(name, [&] { op(x, multiply(other, alpha)); });
+        });
       },
       nb::arg("other"), nb::kw_only(), nb::arg("alpha"));
 }
@@ -171,7 +176,8 @@ void bind_writing(TensorClass& tensor) {
       .def(
           "zero_",
           [](nb::object self) {
-            return in_place(std::move(self), [](const Tensor& x) { fill_(x, 0); });
+            return in_place(std::move(self),
+                            [](const Tensor& x) { in_name_of("zero_", [&] { fill_(x, 0); }); });
           },
           "Sets every element to 0.")
       .def(

@@ -55,6 +55,16 @@ void def_spread(TensorClass& tensor, const char* name, Spread op, const char* do
              nb::arg("keepdim") = false, doc);
   tensor.def(name, work, nb::arg("axis"), nb::kw_only(), nb::arg("correction") = 0.0,
              nb::arg("keepdims") = false, doc);
+  // PyTorch's older spelling: `unbiased` is a correction of 1, else 0.
+  tensor.def(
+      name, [work](const Tensor& x, bool unbiased) { return work(x, {}, unbiased ? 1 : 0, false); },
+      nb::arg("unbiased"), doc);
+  tensor.def(
+      name,
+      [work](const Tensor& x, const Axes& axes, bool unbiased, bool keep) {
+        return work(x, axes, unbiased ? 1 : 0, keep);
+      },
+      nb::arg("dim").none(), nb::arg("unbiased"), nb::arg("keepdim") = false, doc);
 }
 
 void def_along(TensorClass& tensor, const char* name, AlongAxis op, const char* doc) {
@@ -89,8 +99,8 @@ void def_extreme(TensorClass& tensor, const char* name, Reduce op, Position posi
       doc);
   tensor.def(
       name,
-      [position](const Tensor& x, std::int64_t dim, bool keepdim) {
-        const auto found = unlocked(x.numel(), [&] {
+      [position, name](const Tensor& x, std::int64_t dim, bool keepdim) {
+        const auto work = [&] {
           // One pass for the positions; the values, which have a gradient, are picked by them.
           Tensor indices = position(x, dim, true);
           Tensor values = take_along_axis(x, indices, dim);
@@ -99,7 +109,8 @@ void def_extreme(TensorClass& tensor, const char* name, Reduce op, Position posi
             values = squeeze(values, dim);
           }
           return ValuesAndIndices{values, indices};
-        });
+        };
+        const auto found = unlocked(x.numel(), [&] { return in_name_of(name, work); });
         return pair(found);
       },
       nb::arg("dim"), nb::arg("keepdim") = false);
@@ -165,8 +176,9 @@ void bind_scans(TensorClass& tensor) {
     for (const Spelling& by : {kTorch, kArrayApi}) {
       tensor.def(
           name,
-          [op](const Tensor& x, std::int64_t axis, DTypeOption dtype) {
-            return unlocked(x.numel(), [&] { return op(x, axis, dtype); });
+          [op, name](const Tensor& x, std::int64_t axis, DTypeOption dtype) {
+            return unlocked(x.numel(),
+                            [&] { return in_name_of(name, [&] { return op(x, axis, dtype); }); });
           },
           nb::arg(by.axis), nb::kw_only(), nb::arg("dtype") = nb::none(), doc);
     }
@@ -182,7 +194,9 @@ void bind_order(TensorClass& tensor) {
       .def(
           "sort",
           [](const Tensor& x, std::int64_t dim, bool descending) {
-            return pair(unlocked(x.numel(), [&] { return sort_with_indices(x, dim, descending); }));
+            return pair(unlocked(x.numel(), [&] {
+              return in_name_of("sort", [&] { return sort_with_indices(x, dim, descending); });
+            }));
           },
           nb::arg("dim") = -1, nb::arg("descending") = false,
           "Values in order along an axis, and where they were; equal ones keep their order.")

@@ -33,7 +33,7 @@ void def_dims(TensorClass& tensor, const char* name, ToShape op, const char* doc
       name,
       [op, name](const Tensor& x, const nb::args& sizes) {
         const Dims dims = dims_of(sizes, name);
-        return unlocked(x.numel(), [&] { return op(x, dims); });
+        return unlocked(x.numel(), [&] { return in_name_of(name, [&] { return op(x, dims); }); });
       },
       nb::arg("sizes"), nb::sig(signature.c_str()), doc);
 }
@@ -76,15 +76,18 @@ tensor([[0, 1, 2],
   def_dims(tensor, "repeat", &repeat_axes, "A copy repeated along each axis; one count for each.");
   def_dims(tensor, "flip", &flip_all, "A view with the order along the axes reversed.");
   tensor
-      .def("transpose", &Tensor::transpose, nb::arg("dim0"), nb::arg("dim1"),
+      .def("transpose", called("transpose", &swapaxes), nb::arg("dim0"), nb::arg("dim1"),
            "A view with two axes swapped.")
-      .def("swapaxes", &Tensor::transpose, nb::arg("axis0"), nb::arg("axis1"),
+      .def("swapaxes", &swapaxes, nb::arg("axis0"), nb::arg("axis1"),
            "A view with two axes swapped.")
       .def("t", &transpose_matrix, "A view of a matrix with its axes swapped.")
       .def("squeeze", &squeezed_where_one, nb::arg("dim") = nb::none(),
            "A view without the axes of size 1: all of them, or those named that are.")
       .def(
-          "unsqueeze", [](const Tensor& x, std::int64_t dim) { return expand_dims(x, {dim}); },
+          "unsqueeze",
+          [](const Tensor& x, std::int64_t dim) {
+            return in_name_of("unsqueeze", [&] { return expand_dims(x, {dim}); });
+          },
           nb::arg("dim"), "A view with a new axis of size 1.")
       .def("flatten", &flatten, nb::arg("start_dim") = 0, nb::arg("end_dim") = -1,
            "Axes start_dim to end_dim as one.")
@@ -92,24 +95,36 @@ tensor([[0, 1, 2],
           "ravel", [](const Tensor& x) { return reshape(x, {-1}); }, "All elements as one axis.")
       .def("unfold", &unfold, nb::arg("dimension"), nb::arg("size"), nb::arg("step"),
            "A view of sliding windows along an axis; the window is a new last axis.")
-      .def("diagonal", &diagonal, nb::arg("offset") = 0, nb::arg("dim1") = 0, nb::arg("dim2") = 1,
-           "A view of a diagonal of two axes, as the last axis.")
+      .def(
+          "diagonal",
+          [](const Tensor& x, Offset offset, std::int64_t dim1, std::int64_t dim2) {
+            return diagonal(x, offset.value, dim1, dim2);
+          },
+          nb::arg("offset") = 0, nb::arg("dim1") = 0, nb::arg("dim2") = 1,
+          "A view of a diagonal of two axes, as the last axis.")
       .def("narrow", &narrow, nb::arg("dim"), nb::arg("start"), nb::arg("length"),
            "A view of `length` positions from `start` on.")
       .def("select", &select, nb::arg("dim"), nb::arg("index"),
            "A view of one position of an axis.")
-      .def("movedim", &moveaxis, nb::arg("source"), nb::arg("destination"),
+      .def("movedim", called("movedim", &moveaxis), nb::arg("source"), nb::arg("destination"),
            "A view with axes moved to other places.")
       .def(
           "expand_as",
-          [](const Tensor& x, const Tensor& other) { return expand(x, other.shape()); },
+          [](const Tensor& x, const Tensor& other) {
+            return in_name_of("expand_as", [&] { return expand(x, other.shape()); });
+          },
           nb::arg("other"), "A view of other's shape.")
       .def(
-          "view_as", [](const Tensor& x, const Tensor& other) { return x.view(other.shape()); },
+          "view_as",
+          [](const Tensor& x, const Tensor& other) {
+            return in_name_of("view_as", [&] { return x.view(other.shape()); });
+          },
           nb::arg("other"), "The elements in other's shape.")
       .def(
           "reshape_as",
-          [](const Tensor& x, const Tensor& other) { return reshape(x, other.shape()); },
+          [](const Tensor& x, const Tensor& other) {
+            return in_name_of("reshape_as", [&] { return reshape(x, other.shape()); });
+          },
           nb::arg("other"), "The elements in other's shape.");
 }
 
@@ -147,7 +162,8 @@ With a list: views of these sizes.
       .def(
           "unbind",
           [](const Tensor& x, std::int64_t dim) -> Tensors {
-            return nb::borrow<Tensors>(tuple_of_parts(unstack(x, dim)));
+            return nb::borrow<Tensors>(
+                tuple_of_parts(in_name_of("unbind", [&] { return unstack(x, dim); })));
           },
           nb::arg("dim") = 0, "Views of all positions of an axis.");
 }
@@ -164,27 +180,32 @@ void bind_layouts(TensorClass& tensor) {
           "A copy that gradients flow through.")
       .def(
           "tril",
-          [](const Tensor& x, std::int64_t diagonal) {
-            return unlocked(x.numel(), [&] { return tril(x, diagonal); });
+          [](const Tensor& x, Offset diagonal) {
+            return unlocked(x.numel(), [&] { return tril(x, diagonal.value); });
           },
           nb::arg("diagonal") = 0, "A copy that is zero above a diagonal.")
       .def(
           "triu",
-          [](const Tensor& x, std::int64_t diagonal) {
-            return unlocked(x.numel(), [&] { return triu(x, diagonal); });
+          [](const Tensor& x, Offset diagonal) {
+            return unlocked(x.numel(), [&] { return triu(x, diagonal.value); });
           },
           nb::arg("diagonal") = 0, "A copy that is zero below a diagonal.")
       .def(
           "roll",
-          [](const Tensor& x, const Dims& shifts, const Axes& dims) {
-            return unlocked(x.numel(), [&] { return roll(x, shifts, dims); });
+          [](const Tensor& x, nb::handle shifts, const Axes& dims) {
+            const Dims by = shifts_from(shifts, x, dims);
+            return unlocked(x.numel(), [&] { return roll(x, by, dims); });
           },
           nb::arg("shifts"), nb::arg("dims") = nb::none(),
+          nb::sig("def roll(self, shifts: int | collections.abc.Sequence[int], "
+                  "dims: int | collections.abc.Sequence[int] | None = None) -> Tensor"),
           "A copy shifted round the axes; without axes as if it were flat.")
       .def(
           "repeat_interleave",
           [](const Tensor& x, std::int64_t repeats, std::optional<std::int64_t> dim) {
-            return unlocked(x.numel(), [&] { return repeat(x, repeats, dim); });
+            return unlocked(x.numel(), [&] {
+              return in_name_of("repeat_interleave", [&] { return repeat(x, repeats, dim); });
+            });
           },
           nb::arg("repeats"), nb::arg("dim") = nb::none(),
           "A copy with every position repeated; without an axis as if it were flat.");

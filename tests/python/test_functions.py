@@ -492,7 +492,7 @@ def test_reshape(pair, data):
 
 
 def test_reshape_that_may_not_copy():
-    with pytest.raises(ValueError, match="view"):
+    with pytest.raises(ValueError, match="^reshape: .* without a copy"):
         bg.reshape(bg.ones((2, 3)).T, (6,), copy=False)
 
 
@@ -572,7 +572,7 @@ def test_broadcasting(pair, lead):
     check_same(bg.broadcast_to(x, shape), np.broadcast_to(array, shape))
     other = np.zeros(shape, np.int8)
     found = bg.broadcast_arrays(x, bg.asarray(other))
-    assert isinstance(found, tuple)
+    assert isinstance(found, list)
     check_same(found[0], np.broadcast_to(array, shape))
     check_same(found[1], other)
 
@@ -724,8 +724,7 @@ def test_closeness(equal_nan):
     [("cat", "concat"), ("clamp", "clip"), ("mul", "multiply"), ("sub", "subtract"),
      ("div", "divide"), ("true_divide", "divide"), ("neg", "negative"), ("eq", "equal"),
      ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"),
-     ("ge", "greater_equal"), ("bitwise_not", "bitwise_invert"),
-     ("broadcast_tensors", "broadcast_arrays")],
+     ("ge", "greater_equal"), ("bitwise_not", "bitwise_invert")],
 )  # fmt: skip
 def test_aliases(other, name):
     assert getattr(bg, other) is getattr(bg, name)
