@@ -145,7 +145,7 @@ void Notebook::open_or_resume(const Json& header) {
     if (!record) break;
     if (at == 0) {
       check_header(*record, header);
-      other_build_ = record->value("program", "") != header["program"];
+      other_build_ = record->value("program", "") != header.value("program", "");
     }
     at = end + 1;
     const std::string kind = record->value("kind", "");
