@@ -3,8 +3,6 @@
 
 #include <unordered_set>
 
-#include <nanobind/stl/pair.h>
-
 #include "baregrad/error.h"
 #include "bindings.h"
 #include "core/history.h"

@@ -19,7 +19,7 @@ namespace {
 using io::system_calls;
 using io::SystemCalls;
 
-Config tiny_config() {
+Config start_config() {
   Config config;
   config.data = "digits";
   config.items = 100;
@@ -80,7 +80,7 @@ TEST(Fork, ARunKilledAtAnyCallOfItsStart) {
     const pid_t child = ::fork();
     if (child == 0) {
       die_after(calls);
-      const train::Run run(tiny_config(), place);
+      const train::Run run(start_config(), place);
       ::_exit(0);
     }
     int status = 0;
@@ -95,7 +95,7 @@ TEST(Fork, ARunKilledAtAnyCallOfItsStart) {
       run.emplace(train::Run::resume(place));
       ++resumed;
       run.reset();
-      train::Run refused(tiny_config(), place);
+      train::Run refused(start_config(), place);
     } catch (const ValueError& error) {
       advice = error.what();
       EXPECT_NE(advice.find("--resume --out " + place), std::string::npos) << advice;
@@ -103,7 +103,7 @@ TEST(Fork, ARunKilledAtAnyCallOfItsStart) {
     } catch (const IoError& error) {
       advice = error.what();
       EXPECT_NE(advice.find("`baregrad train --out " + place), std::string::npos) << advice;
-      run.emplace(tiny_config(), place);
+      run.emplace(start_config(), place);
       ++begun_again;
     }
     ASSERT_FALSE(advice.empty());
