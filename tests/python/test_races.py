@@ -5,6 +5,7 @@ so that each group of attacks runs in one of its own, also where Python checks i
 
 import os
 import random
+import resource
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ import baregrad as bg
 import numpy as np
 import pytest
 
+MEMORY = 16 << 30
 LONG = os.environ.get("BAREGRAD_TEST_LONG") == "1"
 SECONDS = 2.0 if LONG else 0.12
 ERRORS = (ValueError, IndexError, TypeError, RuntimeError, KeyError, AttributeError, MemoryError,
@@ -542,6 +544,8 @@ GROUPS = {
 
 def main(group):
     random.seed(0)
+    # Absurd sizes fail also where the system promises more memory than it has.
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     if group == "dicts":
         import tempfile
 

@@ -153,7 +153,8 @@ def test_errors_about_paths_that_are_no_utf8(tmp_path):
                  bg.data.read_idx):
         with pytest.raises(OSError) as caught:
             read(missing)
-        assert "none" + LONE in str(caught.value)
+        # A message can be printed: the byte is escaped.
+        assert r"none\x80" in str(caught.value)
 
 
 def test_it_holds_with_debug_allocators(tmp_path):
