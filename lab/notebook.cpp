@@ -132,16 +132,21 @@ void Notebook::open_or_resume(const Json& header) {
     std::ifstream in(path_, std::ios::binary);
     text.assign(std::istreambuf_iterator<char>(in), {});
   }
+  const auto refuse = [&] {
+    throw ValueError(
+        fmt::format("lab: '{}' is not a file of `baregrad lab`: choose another --out", path_));
+  };
+  // A header that was cut off is begun again; what another program wrote is left alone.
+  const std::string start =
+      header.dump().substr(0, std::string_view("{\"kind\":\"header\"").size());
+  if (!text.starts_with(start) && !text.empty()) refuse();
   std::size_t whole = 0;      // bytes up to the end of the last part that is done
   std::vector<Json> of_part;  // that is not done yet
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
     if (end == std::string::npos) break;
     std::optional<Json> record = parse_line(std::string_view(text).substr(at, end - at));
-    if (!record && at == 0) {
-      throw ValueError(
-          fmt::format("lab: '{}' is not a file of `baregrad lab`: choose another --out", path_));
-    }
+    if (!record && at == 0) refuse();
     if (!record) break;
     if (at == 0) {
       check_header(*record, header);
@@ -161,6 +166,10 @@ void Notebook::open_or_resume(const Json& header) {
     whole = 0;
   }
   file_ = std::make_unique<io::AppendFile>(path_, "lab", /*fresh=*/false);
+  file_->lock();
+  if (file_->size() != text.size()) {
+    throw IoError(fmt::format("lab: '{}' has just been written by another process", path_));
+  }
   file_->cut(whole);
   if (whole == 0) file_->append(header.dump() + "\n");
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "core/message.h"
@@ -37,6 +38,15 @@ AppendFile::~AppendFile() { system_calls.close(descriptor_); }
 
 void AppendFile::fail(int error) const {
   throw IoError(message(who_, ": cannot write '", path_, "': ", std::strerror(error)));
+}
+
+void AppendFile::lock() {
+  while (system_calls.flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      throw IoError(message(who_, ": '", path_, "' is being written by another process"));
+    }
+    if (errno != EINTR) return;
+  }
 }
 
 void AppendFile::append(std::string_view record) {

@@ -23,6 +23,9 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
+  /// Keeps others who lock out until the object goes. Throws IoError when somebody has the file;
+  /// does nothing where the file system has no locks.
+  void lock();
   /// One record, whole: where writing fails in the midst of it, what was written is cut off again.
   void append(std::string_view record);
   /// Waits until all is on the disk.

@@ -1,5 +1,6 @@
 // Notebooks of experiments: what they hold, and how they go on after an interruption.
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -185,16 +186,35 @@ TEST_F(NotebookTest, BeginsAfreshWhatAnotherBuildBegan) {
   }
   change_program();
   said_.clear();
-  Notebook notebook = open();
+  auto notebook = std::make_unique<Notebook>(open());
   EXPECT_EQ(said_,
             (Names{"sample: another build of baregrad began '" + path() + "': begun afresh"}));
   EXPECT_EQ(kinds(), (Names{"header"}));
-  EXPECT_EQ(do_both(notebook), (Names{"first", "second"}));
-  notebook.part("third", [&] { notebook.absent("energy", "no counters"); });
+  EXPECT_EQ(do_both(*notebook), (Names{"first", "second"}));
+  notebook->part("third", [&] { notebook->absent("energy", "no counters"); });
   EXPECT_EQ(kinds().back(), "part");
   EXPECT_EQ(records().end()[-2].at("kind"), "absent");
+  notebook.reset();
   { Notebook same = open(); }
   EXPECT_EQ(said_.size(), 2U) << "the same build goes on";
+}
+
+TEST_F(NotebookTest, LeavesAFileOfAnotherProgramAsItIs) {
+  { Notebook notebook = open(); }
+  for (const std::string text :
+       {"notes without a line end", "{\"kind\":\"note\"}", "a\nb\n", "\n"}) {
+    put_file(path(), text);
+    EXPECT_THROW(open(), ValueError) << text;
+    EXPECT_EQ(contents(path()), text);
+  }
+}
+
+TEST_F(NotebookTest, HasOneWriter) {
+  Notebook notebook = open();
+  do_both(notebook);
+  const std::string before = contents(path());
+  EXPECT_THROW(open(), IoError);
+  EXPECT_EQ(contents(path()), before);
 }
 
 TEST_F(NotebookTest, KeepsWhatAnotherBuildFinished) {
