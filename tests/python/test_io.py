@@ -5,6 +5,8 @@ import os
 import pathlib
 import pickle
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -437,3 +439,30 @@ def test_metrics_writer_refuses(tmp_path):
             metrics.write(1, {"step": 2})
         metrics.write(1, {"loss": 2})
     assert (tmp_path / "m").read_text() == '{"step":1,"loss":2}\n'
+
+
+def test_checkpoint_folder_is_read_while_it_is_written(tmp_path):
+    """By another process, which keeps one file: what is listed may be gone a moment later."""
+    script = """
+import sys, baregrad as bg
+folder = bg.io.CheckpointFolder(sys.argv[1], keep=1)
+for step in range(200):
+    folder.save(step, {"model": {"w": bg.full((1000,), float(step))}, "run": {"step": step}})
+"""
+    writer = subprocess.Popen([sys.executable, "-B", "-c", script, str(tmp_path)])
+    try:
+        last = -1
+        while writer.poll() is None:
+            found = bg.io.CheckpointFolder(tmp_path).latest()
+            if found is None:
+                assert last < 0
+                continue
+            assert found.damaged == [] and found.step >= last
+            last = found.step
+            assert found.checkpoint["run"] == {"step": str(last)}
+            assert found.checkpoint["model"]["w"][999].item() == last
+    finally:
+        writer.kill()
+        writer.wait()
+    assert writer.returncode == 0
+    assert bg.io.CheckpointFolder(tmp_path).steps() == [199]
