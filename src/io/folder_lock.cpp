@@ -78,6 +78,12 @@ std::string describe_holder(const std::string& file) {
   return message("process ", holder->process, " on ", quoted_name(holder->host));
 }
 
+[[noreturn]] void fail_in_use(const std::string& folder, const std::string& who) {
+  throw FolderInUse(message(who, ": the folder '", folder, "' is in use by ",
+                            describe_holder(lock_file(folder)),
+                            "; stop it first, or take another folder"));
+}
+
 /// FNV-1a; paths are longer than the names of sockets.
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
@@ -143,18 +149,23 @@ void FolderLock::close() noexcept {
   }
 }
 
-void FolderLock::fail_in_use() const {
-  throw FolderInUse(message(who_, ": the folder '", folder_, "' is in use by ",
-                            describe_holder(lock_file(folder_)),
-                            "; stop it first, or take another folder"));
+void FolderLock::check_free(const std::string& folder, const std::string& who) {
+  const int file = ::open(lock_file(folder).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return;
+  const bool busy = system_calls.flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(file);
+  if (busy) fail_in_use(folder, who);
 }
 
 void FolderLock::lock() {
-  while (system_calls.flock(file_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    if (errno == EWOULDBLOCK) fail_in_use();
-    lock_socket();
-    return;
+  constexpr int kTries = 10;  // check_free() of another process holds the lock for an instant
+  for (int i = 0; system_calls.flock(file_, LOCK_EX | LOCK_NB) != 0; ++i) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      lock_socket();
+      return;
+    }
+    if (i >= kTries) fail_in_use(folder_, who_);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
@@ -170,7 +181,7 @@ void FolderLock::lock_socket() {
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (::bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) != 0 &&
       errno == EADDRINUSE) {
-    fail_in_use();
+    fail_in_use(folder_, who_);
   }
 }
 

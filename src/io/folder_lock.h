@@ -30,12 +30,15 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
+  /// Throws FolderInUse when somebody has the lock. Changes nothing on the disk, and sees no holder
+  /// where the file system has no flock.
+  static void check_free(const std::string& folder, const std::string& who);
+
   /// Whether the folder is still the one that was locked: throws IoError when it was removed or
   /// another stands in its place. If only the file `lock` was removed, the lock is taken anew.
   void check();
 
  private:
-  [[noreturn]] void fail_in_use() const;
   void lock();
   void lock_socket();
   void sign() const noexcept;

@@ -45,12 +45,7 @@ constexpr const char* kTrain = "train";
 
 void check_no_run(const std::string& folder) {
   if (!has_run(folder)) return;
-  try {
-    const io::FolderLock lock(folder, kTrain);  // a run that is going on cannot be resumed either
-  } catch (const io::FolderInUse&) {
-    throw;
-  } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): the folder may be read-only
-  }
+  io::FolderLock::check_free(folder, kTrain);  // a run that is going on cannot be resumed either
   refuse_run(folder);
 }
 

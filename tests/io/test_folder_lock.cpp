@@ -102,6 +102,21 @@ TEST_P(Lock, NoticesAFolderThatIsGone) {
   EXPECT_TRUE(fs::is_empty(where));
 }
 
+TEST(FolderLockCheck, LooksWithoutATrace) {
+  const TemporaryFolder folder;
+  FolderLock::check_free(folder.file("none"), "test");
+  FolderLock::check_free(folder.file(""), "test");
+  EXPECT_EQ(folder.files(), 0U);
+  {
+    const FolderLock lock(folder.file(""), "test");
+    EXPECT_NE(error_of<FolderInUse>([&] {
+                FolderLock::check_free(folder.file(""), "who");
+              }).find("who: the folder '"),
+              std::string::npos);
+  }
+  FolderLock::check_free(folder.file(""), "test");
+}
+
 INSTANTIATE_TEST_SUITE_P(Flock, Lock, testing::Bool());
 
 TEST(FolderLockErrors, WhereThereCanBeNone) {

@@ -466,3 +466,26 @@ for step in range(200):
         writer.wait()
     assert writer.returncode == 0
     assert bg.io.CheckpointFolder(tmp_path).steps() == [199]
+
+
+def test_limit_on_the_size_of_files(tmp_path):
+    """An error of the write, not the end of the process; the file that was there stays."""
+    script = """
+import resource, sys, baregrad as bg
+path = sys.argv[1] + "/x.npy"
+bg.save(bg.ones((2,)), path)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+log = bg.io.MetricsWriter(sys.argv[1] + "/m")
+for act in [lambda: bg.save(bg.ones((1000,)), path), lambda: [log.write(i, {"a": 1}) for i in range(100)]]:
+    try:
+        act()
+    except OSError as error:
+        print(error)
+print(bg.load(path).shape, len(open(sys.argv[1] + "/m").read()) < 1000)
+"""
+    done = subprocess.run([sys.executable, "-B", "-c", script, str(tmp_path)], capture_output=True,
+                          text=True, check=True)
+    assert done.stdout.count("File too large") == 2
+    assert done.stdout.endswith("(2,) True\n")
+    assert len(list(tmp_path.iterdir())) == 2
+    assert all(json.loads(line)["a"] == 1 for line in (tmp_path / "m").read_text().splitlines())
