@@ -15,7 +15,8 @@ class FolderInUse final : public IoError {
 };
 
 /// Held while the object lives. The kernel takes it back when the process ends, however it ends, so
-/// that no lock is ever left behind. The file `lock` in the folder carries it (flock) and names its
+/// that no lock is ever left behind; a child that it forked, and that runs no other program, keeps
+/// the lock for its own life. The file `lock` in the folder carries it (flock) and names its
 /// holder; it stays when the lock is gone, as removing it could not be made safe. Where the file
 /// system has no flock, an abstract socket with the folder's path as its name stands in, which
 /// holds off the other processes of this machine (of this container, where it has a network of its

@@ -4,6 +4,7 @@ Whatever happens, no run is lost or mixed with another, and the next command has
 BAREGRAD_TEST_LONG=1 kills 500 times instead of 20.
 """
 
+import fcntl
 import json
 import os
 import pathlib
@@ -244,6 +245,29 @@ class KillTest(RunsTest):
         steps = [json.loads(x)["step"] for x in (self.run_folder / "metrics.jsonl").read_text().splitlines()]
         self.assertEqual(steps, sorted([12 * i for i in range(1, epochs + 1)] + [100] * (12 * epochs >= 100)))
         print(f"\n{kills} kills, {finished} runs finished between them, all to the same bytes")
+
+
+    def test_restarts_with_one_process_number(self):
+        """As in containers: every process is number 1, and several start within a second."""
+        alone = ["unshare", "-p", "-f", "--kill-child"]
+        if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("needs process numbers of its own; names of files are tested everywhere")
+        for i in range(8):
+            command = ["--resume"] if i > 0 else small(100000, "--checkpoint-steps", "1")
+            child = subprocess.Popen([*alone, BIN, "train", *command, "--out", str(self.run_folder)],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(self.end, child)
+            self.wait_for_checkpoint(child)
+            events = self.run_folder / "events"
+            limit = time.monotonic() + HANG
+            while len(list(events.iterdir()) if events.exists() else []) <= i:
+                self.assertIsNone(child.poll(), child.stderr.read() if child.poll() is not None else "")
+                self.assertLess(time.monotonic(), limit)
+                time.sleep(0.002)
+            child.kill()  # and with it, a little later, the process inside
+            child.communicate(timeout=HANG)
+            with (self.run_folder / "lock").open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 class DiskTest(RunsTest):
