@@ -176,7 +176,8 @@ test-long: build compile-release compile-asan compile-tsan-all test-docs command
 	  $(no_aslr) $(run_ctest) --preset tsan-all -LE long || exit; done
 	@BAREGRAD_TEST_LONG=1 $(step) "long test release" $(run_ctest) --preset release -L long
 	@BAREGRAD_TEST_LONG=1 BAREGRAD_BIN=$(CURDIR)/$(BUILD)/baregrad $(step) "long test of training" \
-	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/cli/test_train.py tests/cli/test_runs.py
+	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/cli/test_train.py tests/cli/test_runs.py \
+	  tests/cli/test_arguments.py tests/cli/test_damaged.py
 	@PYTHONPATH=$(package) BAREGRAD_TEST_LONG=1 $(step) "long test of hostile calls, forks and deep networks" \
 	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/python/test_hostile_calls.py \
 	  tests/python/test_fork.py tests/python/test_races.py tests/python/test_nested_modules.py

@@ -28,7 +28,7 @@ done
   sed 's|.*/||; s|[.]cpp$||')
 
 mapfile -t sources < <(printf '%s\n' src/core/*.cpp src/io/*.cpp \
-  src/data/{source,idx,csv,pnm,png,image}.cpp tests/fuzz_files/*.cpp |
+  src/data/{source,idx,csv,pnm,png,image}.cpp src/parallel/interrupt.cpp tests/fuzz_files/*.cpp |
   grep -v -e src/io/profile.cpp -e '/test_' -e fuzz_main.cpp)
 mkdir -p "$out/objects"
 compile() { # SOURCE OBJECT [FLAGS]

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +10,8 @@
 #include "baregrad/error.h"
 #include "bench/peers_blas.h"
 #include "cli/output.h"
+#include "core/printable.h"
+#include "data/source.h"
 
 namespace baregrad::cli {
 namespace {
@@ -109,16 +109,17 @@ Target read_row(const nlohmann::json& json, const std::string& where) {
 }
 
 nlohmann::json parse(const std::string& path) {
-  std::ifstream file(path);
-  std::string text;
+  // A plain file, whose length is known: not a pipe that nobody writes to, not /dev/zero.
+  const auto bytes = data::read_all(*data::open_file(path, "--check", 0));
   try {
-    text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  } catch (const std::ios_base::failure&) {  // a folder
-    file.setstate(std::ios_base::badbit);
-  }
-  if (!file) throw IoError(fmt::format("--check: cannot read '{}'", path));
-  try {
-    return nlohmann::json::parse(text);
+    // Complaints show values, by recursion.
+    constexpr int kDeepest = 50;
+    const auto is_shallow = [&](int depth, auto&&...) {
+      if (depth <= kDeepest) return true;
+      throw ValueError(
+          fmt::format("--check: {}: is nested deeper than {} levels", quoted_text(path), kDeepest));
+    };
+    return nlohmann::json::parse(bytes, is_shallow);
   } catch (const nlohmann::json::parse_error& error) {
     // Its own name for the error, in brackets, is for programmers.
     const std::string_view what = error.what();

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -25,6 +23,7 @@
 #include "cli/json_file.h"
 #include "cli/output.h"
 #include "core/printable.h"
+#include "data/source.h"
 #include "io/atomic_file.h"
 #include "kernels/table.h"
 
@@ -113,8 +112,8 @@ class Reporter final : public train::Listener {
 };
 
 std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  const auto bytes = data::read_all(*data::open_file(path, "train", 0));
+  return {bytes.begin(), bytes.end()};
 }
 
 std::string header_text(train::Run& run, const std::string& folder) {

@@ -582,8 +582,10 @@ class MatmulTest(CliTest):
                 said = self.fails(1, "bench", "matmul", "--check", str(self.file), env=self.env)
                 self.assertIn(f"--check: '{self.file}': ", said)
                 self.assertIn(word, said)
+        self.file.write_text('{"peers": ' + "[" * 200_000 + "]" * 200_000 + "}")
+        self.assertIn("nested deeper", self.fails(1, "bench", "matmul", "--check", str(self.file)))
         for path in (self.folder / "none.json", self.folder):
-            self.assertIn(f"cannot read '{path}'", self.fails(1, "bench", "matmul", "--check", str(path)))
+            self.assertIn(f"--check: '{path}': ", self.fails(1, "bench", "matmul", "--check", str(path)))
 
     def test_the_projects_own_targets_can_be_read(self):
         targets = ROOT / "bench" / "targets" / "matmul.json"

@@ -41,6 +41,7 @@ extern const Format kIdx;
 extern const Format kCsv;
 extern const Format kPnm;
 extern const Format kPng;
+extern const Format kGzip;
 
 /// While alive, an allocation of this thread beyond `bytes`, from operator new or for a tensor,
 /// throws OverBound.

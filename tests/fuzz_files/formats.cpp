@@ -73,7 +73,7 @@ Allocator& bounded_allocator() {
 }  // namespace
 
 const std::vector<Format>& formats() {
-  static const std::vector<Format> all = {kSafetensors, kNpy, kNpz, kIdx, kCsv, kPnm, kPng};
+  static const std::vector<Format> all = {kSafetensors, kNpy, kNpz, kIdx, kCsv, kPnm, kPng, kGzip};
   return all;
 }
 
