@@ -374,7 +374,9 @@ Tensor one_hot(const Tensor& x, std::int64_t num_classes) {
   if (greatest >= classes || classes == 0) {
     throw ValueError(message(kWho, ": class ", greatest, " of ", classes, " classes"));
   }
-  return astype(equal(expand_dims(x, {-1}), arange(classes, x.dtype())), DType::Int64);
+  return in_name_of(kWho, [&] {
+    return astype(equal(expand_dims(x, {-1}), arange(classes, x.dtype())), DType::Int64);
+  });
 }
 
 void bind_layers(nb::module_& m) {

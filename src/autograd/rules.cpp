@@ -94,7 +94,7 @@ constexpr RuleRow kRows[] = {
                           if (b.needs(1)) b.give(1, G * X);
                         }), kY, kX),
     WIDE(divide,        rules::divide, kY, kY | kOut),
-    NONE(floor_divide),
+    RULE(floor_divide,  ([](Backward& b) { zero(b); b.give(1, zeros_like(G)); })),
     WIDE(remainder,     rules::remainder, kNone, kX | kY),
     WIDE(pow,           rules::pow, kX | kY, kX | kY | kOut),
     RULE(maximum,       rules::maximum, kX | kY, kX | kY),

@@ -10,6 +10,7 @@
 #include "baregrad/ops_fused.h"
 #include "core/checked.h"
 #include "core/message.h"
+#include "core/rename.h"
 #include "nn/check.h"
 #include "nn/name_scope.h"
 #include "nn/parts.h"
@@ -64,13 +65,13 @@ MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_
   require_positive(vdim, "vdim", kWho);
   const std::int64_t rows = checked_mul(3, embed_dim, kWho);
   if (kdim == embed_dim && vdim == embed_dim) {
-    in_proj_weight = empty({rows, embed_dim});
+    in_proj_weight = in_name_of(kWho, [&] { return empty({rows, embed_dim}); });
   } else {
-    q_proj_weight = empty({embed_dim, embed_dim});
-    k_proj_weight = empty({embed_dim, kdim});
-    v_proj_weight = empty({embed_dim, vdim});
+    q_proj_weight = in_name_of(kWho, [&] { return empty({embed_dim, embed_dim}); });
+    k_proj_weight = in_name_of(kWho, [&] { return empty({embed_dim, kdim}); });
+    v_proj_weight = in_name_of(kWho, [&] { return empty({embed_dim, vdim}); });
   }
-  if (options.bias) in_proj_bias = empty({rows});
+  if (options.bias) in_proj_bias = in_name_of(kWho, [&] { return empty({rows}); });
   register_parameter("q_proj_weight", q_proj_weight);
   register_parameter("k_proj_weight", k_proj_weight);
   register_parameter("v_proj_weight", v_proj_weight);

@@ -15,7 +15,7 @@ inline void require_positive(std::int64_t value, const char* what, const char* w
 }
 
 /// Layers that one module makes: each is an object with parameters and names of its own.
-inline constexpr std::int64_t kMostLayers = 10'000;
+inline constexpr std::int64_t kMostLayers = 4096;
 inline void require_layers(std::int64_t value, const char* what, const char* who) {
   require_positive(value, what, who);
   if (value <= kMostLayers) return;

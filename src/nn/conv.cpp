@@ -5,6 +5,7 @@
 #include "baregrad/nn/init.h"
 #include "baregrad/ops.h"
 #include "core/message.h"
+#include "core/rename.h"
 #include "nn/check.h"
 #include "nn/text.h"
 
@@ -63,8 +64,8 @@ ConvLayer::ConvLayer(const Setup& setup)
   Dims shape = setup.transposed ? Dims{in_channels_, out_channels_ / groups}
                                 : Dims{out_channels_, in_channels_ / groups};
   for (const std::int64_t k : kernel_) shape.push_back(k);
-  weight = empty(shape);
-  if (setup.with_bias) bias = empty({out_channels_});
+  weight = in_name_of(setup.who, [&] { return empty(shape); });
+  if (setup.with_bias) bias = in_name_of(setup.who, [&] { return empty({out_channels_}); });
   register_parameter("weight", weight);
   register_parameter("bias", bias);
   reset_parameters(setup.generator);

@@ -20,8 +20,8 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool with_bi
     : in_features_(in_features), out_features_(out_features), activation_(activation) {
   require_size(in_features, "in_features", "Linear");
   require_size(out_features, "out_features", "Linear");
-  weight = empty({out_features, in_features});
-  if (with_bias) bias = empty({out_features});
+  weight = in_name_of("Linear", [&] { return empty({out_features, in_features}); });
+  if (with_bias) bias = in_name_of("Linear", [&] { return empty({out_features}); });
   register_parameter("weight", weight);
   register_parameter("bias", bias);
   reset_parameters(generator);
@@ -54,7 +54,7 @@ Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim,
     }
     if (*padding_idx < 0) padding_idx_ = *padding_idx + num_embeddings;
   }
-  weight = empty({num_embeddings, embedding_dim});
+  weight = in_name_of("Embedding", [&] { return empty({num_embeddings, embedding_dim}); });
   register_parameter("weight", weight);
   reset_parameters(generator);
 }

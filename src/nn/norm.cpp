@@ -4,6 +4,7 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/message.h"
+#include "core/rename.h"
 #include "nn/check.h"
 #include "nn/text.h"
 
@@ -14,8 +15,8 @@ namespace baregrad::nn {
 LayerNorm::LayerNorm(const Dims& normalized_shape, const NormOptions& options)
     : normalized_shape_(normalized_shape), eps_(options.eps) {
   if (options.affine) {
-    weight = ones(normalized_shape);
-    if (options.bias) bias = zeros(normalized_shape);
+    weight = in_name_of("LayerNorm", [&] { return ones(normalized_shape); });
+    if (options.bias) bias = in_name_of("LayerNorm", [&] { return zeros(normalized_shape); });
   }
   register_parameter("weight", weight);
   register_parameter("bias", bias);
@@ -33,7 +34,7 @@ std::string LayerNorm::extra_repr() const {
 
 RMSNorm::RMSNorm(const Dims& normalized_shape, std::optional<double> eps, bool affine)
     : normalized_shape_(normalized_shape), eps_(eps) {
-  if (affine) weight = ones(normalized_shape);
+  if (affine) weight = in_name_of("RMSNorm", [&] { return ones(normalized_shape); });
   register_parameter("weight", weight);
 }
 
@@ -53,8 +54,8 @@ GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const N
                              num_groups, " groups"));
   }
   if (options.affine) {
-    weight = ones({num_channels});
-    if (options.bias) bias = zeros({num_channels});
+    weight = in_name_of("GroupNorm", [&] { return ones({num_channels}); });
+    if (options.bias) bias = in_name_of("GroupNorm", [&] { return zeros({num_channels}); });
   }
   register_parameter("weight", weight);
   register_parameter("bias", bias);
@@ -83,12 +84,12 @@ BatchNorm::BatchNorm(const char* who, std::int64_t num_features, const BatchNorm
       most_ndim_(most_ndim) {
   require_size(num_features, "num_features", who);
   if (options.affine) {
-    weight = ones({num_features});
-    if (options.bias) bias = zeros({num_features});
+    weight = in_name_of(who, [&] { return ones({num_features}); });
+    if (options.bias) bias = in_name_of(who, [&] { return zeros({num_features}); });
   }
   if (options.track_running_stats) {
-    running_mean = zeros({num_features});
-    running_var = ones({num_features});
+    running_mean = in_name_of(who, [&] { return zeros({num_features}); });
+    running_var = in_name_of(who, [&] { return ones({num_features}); });
     num_batches_tracked = zeros({}, DType::Int64);
   }
   register_parameter("weight", weight);

@@ -10,6 +10,7 @@
 #include "baregrad/ops.h"
 #include "core/checked.h"
 #include "core/message.h"
+#include "core/rename.h"
 #include "nn/check.h"
 #include "nn/name_scope.h"
 #include "nn/parts.h"
@@ -45,7 +46,7 @@ Recurrent::Recurrent(const char* who, int gates, std::int64_t input_size, std::i
     for (std::int64_t direction = 0; direction < directions; ++direction) {
       const std::string ending = message("_l", layer, direction == 1 ? "_reverse" : "");
       const auto add_tensor = [&](const char* name, const Dims& shape, bool wanted) {
-        tensors_.push_back(wanted ? empty(shape) : Tensor());
+        tensors_.push_back(wanted ? in_name_of(who, [&] { return empty(shape); }) : Tensor());
         register_parameter(name + ending, tensors_.back());
       };
       add_tensor("weight_ih", {rows, in}, true);

@@ -7,6 +7,7 @@
 #include "core/checked.h"
 #include "core/message.h"
 #include "core/number_text.h"
+#include "core/rename.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
 #include "ops/named.h"
@@ -84,12 +85,15 @@ Tensor repeat(const Tensor& x, std::int64_t repeats, std::optional<std::int64_t>
   if (repeats == 1) return clone(x);
   const std::int64_t outer = product(x.shape(), 0, a + 1);
   const std::int64_t inner = product(x.shape(), a + 1, x.ndim());
-  const Tensor once = reshape(x, {outer, 1, inner});
-  if (inner == 1 && repeats <= kFewRepeats) {
-    // Single elements: a few long strided copies beat many short ones.
-    return reshape(concat(std::vector<Tensor>(static_cast<std::size_t>(repeats), once), 1), shape);
-  }
-  return contiguous(reshape(expand(once, {outer, repeats, inner}), shape));
+  return in_name_of("repeat", [&] {
+    const Tensor once = reshape(x, {outer, 1, inner});
+    if (inner == 1 && repeats <= kFewRepeats) {
+      // Single elements: a few long strided copies beat many short ones.
+      const std::vector<Tensor> parts(static_cast<std::size_t>(repeats), once);
+      return reshape(concat(parts, 1), shape);
+    }
+    return contiguous(reshape(expand(once, {outer, repeats, inner}), shape));
+  });
 }
 
 Tensor repeat(const Tensor& x, const Tensor& repeats, std::optional<std::int64_t> axis) {
@@ -119,7 +123,7 @@ Tensor repeat(const Tensor& x, const Tensor& repeats, std::optional<std::int64_t
   for (std::size_t i = 0; i < each.size(); ++i) {
     next = std::fill_n(next, each[i], static_cast<std::int64_t>(i));
   }
-  return take(x, positions, a);
+  return in_name_of("repeat", [&] { return take(x, positions, a); });
 }
 
 Tensor tile(const Tensor& x, const Dims& repetitions) {
@@ -138,16 +142,18 @@ Tensor tile(const Tensor& x, const Dims& repetitions) {
   if (result == shape) return clone(reshape(x, shape));
   // The last axis first: what is copied grows at every step, so all steps together write at most
   // twice what the last one does, in ever longer runs.
-  Tensor out = x;
-  for (int i = ndim - 1; i >= 0; --i) {
-    if (times[i] == 1) continue;
-    const std::int64_t outer = product(shape, 0, i);
-    const std::int64_t block = product(shape, i, ndim);
-    shape[i] = result[i];
-    const Tensor once = reshape(out, {outer, 1, block});
-    out = contiguous(reshape(expand(once, {outer, times[i], block}), shape));
-  }
-  return out;
+  return in_name_of("tile", [&] {
+    Tensor out = x;
+    for (int i = ndim - 1; i >= 0; --i) {
+      if (times[i] == 1) continue;
+      const std::int64_t outer = product(shape, 0, i);
+      const std::int64_t block = product(shape, i, ndim);
+      shape[i] = result[i];
+      const Tensor once = reshape(out, {outer, 1, block});
+      out = contiguous(reshape(expand(once, {outer, times[i], block}), shape));
+    }
+    return out;
+  });
 }
 
 Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& indices) {
@@ -159,7 +165,8 @@ Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& indices) {
   }
   check_positions(positions, {a, x.shape()[a], x.dtype(), x.shape()}, "index_select");
   check_resized(x, a, positions.numel(), "index_select");
-  return take(x, reshape(positions, {positions.numel()}), a);
+  return in_name_of("index_select",
+                    [&] { return take(x, reshape(positions, {positions.numel()}), a); });
 }
 
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::int64_t axis) {
@@ -181,7 +188,7 @@ Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::int64_t axis
     shape[a] = t.shape()[a];
     return repeated_to(t, shape, kWho);
   };
-  return gather(fitted(x), a, fitted(positions));
+  return in_name_of(kWho, [&] { return gather(fitted(x), a, fitted(positions)); });
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {

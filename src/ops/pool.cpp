@@ -10,6 +10,7 @@
 #include "core/checked.h"
 #include "core/history.h"
 #include "core/message.h"
+#include "core/rename.h"
 #include "ops/dispatch.h"
 #include "ops/irregular.h"
 #include "ops/named.h"
@@ -291,11 +292,13 @@ Tensor adaptive_avg_pool2d(const Tensor& x, const Dims& output) {
     throw ValueError(message("adaptive_avg_pool2d: the output's size is ", to_string(output),
                              ", but a height and a width are needed"));
   }
-  return adaptive(x, output, "[N, C, H, W]", "adaptive_avg_pool2d");
+  constexpr const char* kWho = "adaptive_avg_pool2d";
+  return in_name_of(kWho, [&] { return adaptive(x, output, "[N, C, H, W]", kWho); });
 }
 
 Tensor adaptive_avg_pool1d(const Tensor& x, std::int64_t output) {
-  return adaptive(x, {output}, "[N, C, L]", "adaptive_avg_pool1d");
+  constexpr const char* kWho = "adaptive_avg_pool1d";
+  return in_name_of(kWho, [&] { return adaptive(x, {output}, "[N, C, L]", kWho); });
 }
 
 }  // namespace baregrad

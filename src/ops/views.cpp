@@ -6,6 +6,7 @@
 #include "baregrad/ops.h"
 #include "core/checked.h"
 #include "core/message.h"
+#include "core/rename.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
 #include "ops/named.h"
@@ -546,8 +547,8 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t axi
   check_defined(x, "chunk");
   const std::int64_t length = x.shape()[normalize_axis(axis, x.ndim(), "chunk")];
   if (chunks <= 0) throw ValueError(message("chunk: needs at least one chunk, not ", chunks));
-  return split(x, std::max<std::int64_t>(1, length / chunks + (length % chunks != 0 ? 1 : 0)),
-               axis);
+  const std::int64_t size = length / chunks + (length % chunks != 0 ? 1 : 0);
+  return in_name_of("chunk", [&] { return split(x, std::max<std::int64_t>(1, size), axis); });
 }
 
 std::vector<Tensor> unstack(const Tensor& x, std::int64_t axis) {

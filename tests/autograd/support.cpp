@@ -129,7 +129,7 @@ const std::vector<OpId>& not_differentiable() {
       OpId::less_equal, OpId::greater, OpId::greater_equal, OpId::logical_and, OpId::logical_or,
       OpId::logical_xor, OpId::any, OpId::all,
       // Steps that nobody means to differentiate, as in PyTorch.
-      OpId::floor_divide, OpId::nextafter,
+      OpId::nextafter,
       // Counts and positions.
       OpId::count_nonzero, OpId::argmax, OpId::argmin, OpId::nonzero, OpId::searchsorted,
       OpId::unique,

@@ -122,6 +122,15 @@ def test_the_sign_of_slogdet_of_a_singular_matrix_has_a_zero_gradient():
     np.testing.assert_allclose(numbers(mixed.grad), [[[0, 0], [0, 0]], [[0.5, 0], [0, 1 / 3]]])
 
 
+def test_floor_divide_has_a_zero_gradient():
+    x = bg.asarray([5.5, -2.5], dtype=bg.float64).requires_grad_()
+    y = bg.asarray([2.0, 0.7], dtype=bg.float64).requires_grad_()
+    quotient = x // y
+    assert quotient.requires_grad
+    (quotient * x).sum().backward()
+    assert numbers(x.grad).tolist() == numbers(quotient).tolist() and not numbers(y.grad).any()
+
+
 def test_gradcheck_of_nothing_is_an_error():
     x = bg.ones(2, dtype=bg.float64, requires_grad=True)
     for check in [bg.autograd.gradcheck, bg.autograd.gradgradcheck]:
