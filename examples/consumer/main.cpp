@@ -9,7 +9,7 @@ int main() {
   const bg::Tensor centred = x - bg::mean(x, 0, /*keepdims=*/true);
   std::cout << "column means after centring:\n" << bg::round(bg::mean(centred, 0) * 1e6) << "\n";
   try {
-    bg::add(x, bg::ones({5}));
+    static_cast<void>(bg::add(x, bg::ones({5})));
   } catch (const bg::ShapeError& error) {
     std::cout << error.what() << "\n";
   }

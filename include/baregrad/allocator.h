@@ -31,7 +31,7 @@ class BAREGRAD_API Allocator {
 
   /// A block of at least `bytes` bytes (0 is allowed and gives a valid unique or null pointer),
   /// aligned to kAlignment, contents undefined.
-  virtual void* allocate(std::size_t bytes) = 0;
+  [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
   /// Gives back a block, on any thread; `bytes` is what it was asked for with. Null is ignored.
   virtual void deallocate(void* block, std::size_t bytes) noexcept = 0;
   virtual AllocatorStats stats() const noexcept = 0;
@@ -130,15 +130,15 @@ class BAREGRAD_API FaultInjectingAllocator : public Allocator {
 /// The allocator new tensors of this thread use: the innermost AllocatorScope, else the process
 /// default (BAREGRAD_ALLOC=system|pool|arena[:MiB], pool when unset). The variable is read once, on
 /// first use; a value that names no allocator gives a ValueError here, then and on every later use.
-BAREGRAD_API Allocator& current_allocator();
+[[nodiscard]] BAREGRAD_API Allocator& current_allocator();
 /// Parses what BAREGRAD_ALLOC may hold; throws ValueError for anything else. The same name always
 /// gives the same allocator, which is never destroyed.
-BAREGRAD_API Allocator& allocator_by_name(std::string_view name);
+[[nodiscard]] BAREGRAD_API Allocator& allocator_by_name(std::string_view name);
 
 /// While alive, new tensors of this thread come from `allocator`.
-class BAREGRAD_API AllocatorScope {
+class [[nodiscard]] BAREGRAD_API AllocatorScope {
  public:
-  explicit AllocatorScope(Allocator& allocator) noexcept;
+  [[nodiscard]] explicit AllocatorScope(Allocator& allocator) noexcept;
   ~AllocatorScope();
   AllocatorScope(const AllocatorScope&) = delete;
   AllocatorScope& operator=(const AllocatorScope&) = delete;

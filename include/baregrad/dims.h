@@ -17,8 +17,11 @@ inline constexpr int kMaxDims = 16;
 
 namespace detail {
 [[noreturn]] BAREGRAD_API void throw_too_many_dims(std::int64_t count);
-}
+[[noreturn, gnu::cold]] BAREGRAD_API void throw_dims_index(std::int64_t index, int size);
+}  // namespace detail
 
+/// Elements by position: negative ones count from the end, as in shape[-1]; one that is out of
+/// range throws IndexError.
 class Dims {
  public:
   Dims() noexcept {}  // NOLINT(modernize-use-equals-default): values_ stays uninitialised
@@ -42,11 +45,12 @@ class Dims {
   }
 
   int size() const noexcept { return size_; }
-  bool empty() const noexcept { return size_ == 0; }
-  std::int64_t& operator[](int i) noexcept { return values_[i]; }
-  std::int64_t operator[](int i) const noexcept { return values_[i]; }
-  std::int64_t& back() noexcept { return values_[size_ - 1]; }
-  std::int64_t back() const noexcept { return values_[size_ - 1]; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  std::int64_t& operator[](std::int64_t i) { return values_[place(i)]; }
+  std::int64_t operator[](std::int64_t i) const { return values_[place(i)]; }
+  std::int64_t& back() { return values_[place(-1)]; }
+  std::int64_t back() const { return values_[place(-1)]; }
+  /// Unchecked, as the iterators are: for loops where a check would cost too much.
   std::int64_t* data() noexcept { return values_; }
   const std::int64_t* data() const noexcept { return values_; }
   const std::int64_t* begin() const noexcept { return values_; }
@@ -59,12 +63,15 @@ class Dims {
     if (size_ == kMaxDims) detail::throw_too_many_dims(size_ + 1);
     values_[size_++] = value;
   }
+  /// Before the element at `position`, which is from 0 to size().
   void insert(int position, std::int64_t value) {
+    if (position < 0 || position > size_) detail::throw_dims_index(position, size_);
     push_back(0);
     std::copy_backward(values_ + position, values_ + size_ - 1, values_ + size_);
     values_[position] = value;
   }
-  void erase(int position) noexcept {
+  void erase(int at) {
+    const std::int64_t position = place(at);
     std::copy(values_ + position + 1, values_ + size_, values_ + position);
     --size_;
   }
@@ -74,6 +81,12 @@ class Dims {
   }
 
  private:
+  std::int64_t place(std::int64_t i) const {
+    if (static_cast<std::uint64_t>(i) < static_cast<std::uint64_t>(size_)) [[likely]]
+      return i;
+    if (i >= 0 || i < -size_) detail::throw_dims_index(i, size_);
+    return i + size_;
+  }
   void assign(const std::int64_t* values, std::size_t count) {
     if (count > static_cast<std::size_t>(kMaxDims)) {
       detail::throw_too_many_dims(static_cast<std::int64_t>(count));
@@ -87,6 +100,6 @@ class Dims {
 };
 
 /// "[2,3]"
-BAREGRAD_API std::string to_string(const Dims& dims);
+[[nodiscard]] BAREGRAD_API std::string to_string(const Dims& dims);
 
 }  // namespace baregrad

@@ -64,14 +64,14 @@ constexpr bool is_integer(DType dtype) noexcept {
 }
 
 /// "float32", "bool", ...
-BAREGRAD_API std::string_view name(DType dtype) noexcept;
+[[nodiscard]] BAREGRAD_API std::string_view name(DType dtype) noexcept;
 /// The inverse of name(); throws DTypeError and lists the names.
-BAREGRAD_API DType dtype_from_name(std::string_view text);
+[[nodiscard]] BAREGRAD_API DType dtype_from_name(std::string_view text);
 
 /// The array API's promotion table; int with float gives the float, bool gives way to all,
 /// float16 with bfloat16 gives float32. Throws DTypeError for uint64 with a signed integer, which
 /// no integer dtype can hold.
-BAREGRAD_API DType promote(DType a, DType b);
+[[nodiscard]] BAREGRAD_API DType promote(DType a, DType b);
 
 /// DType of a C++ type: dtype_of<float> is DType::Float32.
 template <class T>

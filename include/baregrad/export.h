@@ -4,5 +4,5 @@
 #if defined(BAREGRAD_STATIC)
 #define BAREGRAD_API
 #else
-#define BAREGRAD_API __attribute__((visibility("default")))
+#define BAREGRAD_API [[gnu::visibility("default")]]
 #endif

@@ -23,9 +23,9 @@ class GradientNorms;
 ///   graph::GradientRecorder gradients;
 ///   loss.backward();
 ///   std::string dot = graph::to_dot(loss, {.gradients = &gradients});
-class BAREGRAD_API GradientRecorder {
+class [[nodiscard]] BAREGRAD_API GradientRecorder {
  public:
-  GradientRecorder();
+  [[nodiscard]] GradientRecorder();
   ~GradientRecorder();
   GradientRecorder(const GradientRecorder&) = delete;
   GradientRecorder& operator=(const GradientRecorder&) = delete;
@@ -60,8 +60,9 @@ struct DotOptions {
 /// The graph behind `root` in Graphviz's language: an edge is a value on its way from the op that
 /// made it to an op that uses it, a frame is an autograd::Label. The text is the same every time.
 /// Throws GradError when the tensor has no history.
-BAREGRAD_API std::string to_dot(const Tensor& root, const DotOptions& options = {});
-BAREGRAD_API std::string to_dot(const std::vector<Tensor>& roots, const DotOptions& options = {});
+[[nodiscard]] BAREGRAD_API std::string to_dot(const Tensor& root, const DotOptions& options = {});
+[[nodiscard]] BAREGRAD_API std::string to_dot(const std::vector<Tensor>& roots,
+                                              const DotOptions& options = {});
 
 struct SummaryOptions {
   Names names = {};
@@ -71,8 +72,9 @@ struct SummaryOptions {
 };
 /// The same graph as a table for a terminal, in the order in which the ops ran: op, shape, dtype,
 /// bytes kept for backward, inputs, label; and totals. Throws GradError as to_dot does.
-BAREGRAD_API std::string summary(const Tensor& root, const SummaryOptions& options = {});
-BAREGRAD_API std::string summary(const std::vector<Tensor>& roots,
-                                 const SummaryOptions& options = {});
+[[nodiscard]] BAREGRAD_API std::string summary(const Tensor& root,
+                                               const SummaryOptions& options = {});
+[[nodiscard]] BAREGRAD_API std::string summary(const std::vector<Tensor>& roots,
+                                               const SummaryOptions& options = {});
 
 }  // namespace baregrad::graph

@@ -39,7 +39,7 @@ BAREGRAD_API Tensor cholesky(const Tensor& x, bool upper = false);
 /// only where singular values are distinct, and not where it is singular but for rounding.
 BAREGRAD_API Tensor det(const Tensor& x);
 
-struct Slogdet {
+struct [[nodiscard]] Slogdet {
   Tensor sign;       ///< -1, 0 or 1
   Tensor logabsdet;  ///< -infinity for a singular matrix
 };
@@ -60,7 +60,7 @@ BAREGRAD_API Tensor matrix_power(const Tensor& x, std::int64_t n);
 
 // ---- Eigenvalues and singular values ------------------------------------------------------------
 
-struct Eigh {
+struct [[nodiscard]] Eigh {
   Tensor eigenvalues;   ///< [..., n], ascending
   Tensor eigenvectors;  ///< [..., n, n], orthonormal, one per column
 };
@@ -70,7 +70,7 @@ struct Eigh {
 BAREGRAD_API Eigh eigh(const Tensor& x);
 BAREGRAD_API Tensor eigvalsh(const Tensor& x);
 
-struct Svd {
+struct [[nodiscard]] Svd {
   Tensor U;   ///< [..., m, m], or [..., m, k] with k = min(m, n)
   Tensor S;   ///< [..., k], descending, not negative
   Tensor Vh;  ///< [..., n, n], or [..., k, n]
@@ -88,7 +88,7 @@ BAREGRAD_API Tensor pinv(const Tensor& x, const std::optional<Operand>& rtol = {
 BAREGRAD_API Tensor matrix_rank(const Tensor& x, const std::optional<Operand>& rtol = {});
 
 enum class QrMode : std::uint8_t { Reduced, Complete };
-struct Qr {
+struct [[nodiscard]] Qr {
   Tensor Q;  ///< [..., m, k] (reduced) with k = min(m, n), or [..., m, m] (complete)
   Tensor R;  ///< upper triangular, [..., k, n] or [..., m, n]
 };
@@ -121,5 +121,20 @@ BAREGRAD_API Tensor trace(const Tensor& x, std::int64_t offset = 0, DTypeOption 
 /// Of vectors of three along an axis, which is counted from the end if the numbers of dimensions
 /// differ; the other axes broadcast.
 BAREGRAD_API Tensor cross(const Tensor& x, const Tensor& y, std::int64_t axis = -1);
+
+// ---- What does not compile, on purpose: see the end of ops.h. matrix_norm(x, "fro") would keep
+// the
+// ---- axes, as a text is no null pointer.
+// clang-format off
+template <NoSwitch T> Tensor cholesky(const Tensor&, T) = delete;
+template <Switch T> Tensor matrix_power(const Tensor&, T) = delete;
+template <NoSwitch T> Svd svd(const Tensor&, T) = delete;
+template <NoSwitch T> Tensor matrix_norm(const Tensor&, T) = delete;
+template <NoSwitch T, class Order> Tensor matrix_norm(const Tensor&, T, Order) = delete;
+template <Switch T> Tensor matrix_norm(const Tensor&, bool, T) = delete;
+template <NoSwitch T> Tensor vector_norm(const Tensor&, const Axes&, T, double = 2.0) = delete;
+template <Switch T> Tensor vector_norm(const Tensor&, const Axes&, bool, T) = delete;
+template <Switch T> Tensor cross(const Tensor&, const Tensor&, T) = delete;
+// clang-format on
 
 }  // namespace baregrad::linalg

@@ -3,6 +3,7 @@
 // comment says "view".
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -39,7 +40,9 @@ class Axes {
  public:
   Axes() noexcept = default;
   template <std::integral T>
-  Axes(T axis) : all_(false), axes_{static_cast<std::int64_t>(axis)} {}  // NOLINT
+  requires(!std::same_as<T, bool>)  // sum(x, true) is no axis
+      Axes(T axis)
+      : all_(false), axes_{static_cast<std::int64_t>(axis)} {}  // NOLINT
   Axes(std::initializer_list<std::int64_t> axes) : all_(false), axes_(axes) {}
   Axes(const Dims& axes) : all_(false), axes_(axes) {}  // NOLINT
 
@@ -73,7 +76,8 @@ BAREGRAD_API Tensor eye(std::int64_t rows, std::optional<std::int64_t> cols = {}
 BAREGRAD_API Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
 BAREGRAD_API Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
 /// Views. `xy` indexing swaps the first two axes, as the array API's default does.
-BAREGRAD_API std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, bool xy = true);
+[[nodiscard]] BAREGRAD_API std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes,
+                                                        bool xy = true);
 
 // ---- Random: the value of element i depends on the generator's state and i alone --------------
 BAREGRAD_API Tensor rand(const Dims& shape, DType dtype = kDefaultFloat,
@@ -348,7 +352,8 @@ BAREGRAD_API Tensor flatten(const Tensor& x, std::int64_t start_axis = 0,
                             std::int64_t end_axis = -1);
 BAREGRAD_API Tensor expand(const Tensor& x, const Dims& shape);
 BAREGRAD_API Tensor broadcast_to(const Tensor& x, const Dims& shape);
-BAREGRAD_API std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors);
+[[nodiscard]] BAREGRAD_API std::vector<Tensor> broadcast_tensors(
+    const std::vector<Tensor>& tensors);
 /// Throws ValueError when an axis named is not of size 1; without axes, all that are go.
 BAREGRAD_API Tensor squeeze(const Tensor& x, const Axes& axes = {});
 BAREGRAD_API Tensor expand_dims(const Tensor& x, const Dims& axes);
@@ -363,11 +368,14 @@ BAREGRAD_API Tensor slice(const Tensor& x, std::int64_t axis, const Slice& range
 BAREGRAD_API Tensor select(const Tensor& x, std::int64_t axis, std::int64_t position);
 BAREGRAD_API Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start,
                            std::int64_t length);
-BAREGRAD_API std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t axis = 0);
-BAREGRAD_API std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes,
-                                       std::int64_t axis = 0);
-BAREGRAD_API std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t axis = 0);
-BAREGRAD_API std::vector<Tensor> unstack(const Tensor& x, std::int64_t axis = 0);
+[[nodiscard]] BAREGRAD_API std::vector<Tensor> split(const Tensor& x, std::int64_t size,
+                                                     std::int64_t axis = 0);
+[[nodiscard]] BAREGRAD_API std::vector<Tensor> split(const Tensor& x,
+                                                     const std::vector<std::int64_t>& sizes,
+                                                     std::int64_t axis = 0);
+[[nodiscard]] BAREGRAD_API std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks,
+                                                     std::int64_t axis = 0);
+[[nodiscard]] BAREGRAD_API std::vector<Tensor> unstack(const Tensor& x, std::int64_t axis = 0);
 
 // ---- Movement ---------------------------------------------------------------------------------
 BAREGRAD_API Tensor concat(const std::vector<Tensor>& tensors,
@@ -402,9 +410,12 @@ BAREGRAD_API Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor
 BAREGRAD_API Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value);
 BAREGRAD_API Tensor masked_select(const Tensor& x, const Tensor& mask);
 /// One tensor of positions per axis.
-BAREGRAD_API std::vector<Tensor> nonzero(const Tensor& x);
+[[nodiscard]] BAREGRAD_API std::vector<Tensor> nonzero(const Tensor& x);
 BAREGRAD_API Tensor index(const Tensor& x, const std::vector<Index>& indices);
-/// x[indices] = value; with `accumulate`, repeated positions add up.
+/// x[indices] = value in a copy of x; with `accumulate`, repeated positions add up.
+BAREGRAD_API Tensor index_put(const Tensor& x, const std::vector<Index>& indices,
+                              const Operand& value, bool accumulate = false);
+/// The same in place.
 BAREGRAD_API const Tensor& index_put_(const Tensor& x, const std::vector<Index>& indices,
                                       const Operand& value, bool accumulate = false);
 
@@ -413,7 +424,7 @@ BAREGRAD_API Tensor sort(const Tensor& x, std::int64_t axis = -1, bool descendin
                          bool stable = true);
 BAREGRAD_API Tensor argsort(const Tensor& x, std::int64_t axis = -1, bool descending = false,
                             bool stable = true);
-struct ValuesAndIndices {
+struct [[nodiscard]] ValuesAndIndices {
   Tensor values;
   Tensor indices;
 };
@@ -423,7 +434,7 @@ BAREGRAD_API ValuesAndIndices topk(const Tensor& x, std::int64_t k, std::int64_t
                                    bool largest = true);
 /// `right`: insert after equal values. `sorted` is 1-d, or has the same leading axes as `values`.
 BAREGRAD_API Tensor searchsorted(const Tensor& sorted, const Operand& values, bool right = false);
-struct UniqueAll {
+struct [[nodiscard]] UniqueAll {
   Tensor values;
   Tensor indices;
   Tensor inverse;
@@ -432,12 +443,12 @@ struct UniqueAll {
 /// Each NaN is distinct, as in the array API.
 BAREGRAD_API UniqueAll unique_all(const Tensor& x);
 BAREGRAD_API Tensor unique_values(const Tensor& x);
-struct UniqueCounts {
+struct [[nodiscard]] UniqueCounts {
   Tensor values;
   Tensor counts;
 };
 BAREGRAD_API UniqueCounts unique_counts(const Tensor& x);
-struct UniqueInverse {
+struct [[nodiscard]] UniqueInverse {
   Tensor values;
   Tensor inverse;
 };
@@ -464,5 +475,61 @@ inline const Tensor& operator+=(const Tensor& x, const Operand& y) { return add_
 inline const Tensor& operator-=(const Tensor& x, const Operand& y) { return subtract_(x, y); }
 inline const Tensor& operator*=(const Tensor& x, const Operand& y) { return multiply_(x, y); }
 inline const Tensor& operator/=(const Tensor& x, const Operand& y) { return divide_(x, y); }
+
+// ---- What does not compile, on purpose: a switch where a number is due, and a number (or a text)
+// ---- where a switch is due. C++ would convert one into the other: var(x, 0, true) would divide by
+// ---- n - 1, sort(x, true) sort along axis 1, sum(x, 0, 1) keep the axis.
+// clang-format off
+template <NoSwitch T> Tensor linspace(const Scalar&, const Scalar&, std::int64_t, DTypeOption, T) = delete;
+template <Switch T> Tensor linspace(const Scalar&, const Scalar&, T, DTypeOption = {}, bool = true) = delete;
+template <NoSwitch T> std::vector<Tensor> meshgrid(const std::vector<Tensor>&, T) = delete;
+template <NoSwitch T> Tensor astype(const Tensor&, DType, T) = delete;
+template <NoSwitch T> Tensor sum(const Tensor&, const Axes&, T, DTypeOption = {}) = delete;
+template <NoSwitch T> Tensor prod(const Tensor&, const Axes&, T, DTypeOption = {}) = delete;
+template <NoSwitch T> Tensor mean(const Tensor&, const Axes&, T) = delete;
+template <Switch T> Tensor var(const Tensor&, const Axes&, T, bool = false) = delete;
+template <NoSwitch T> Tensor var(const Tensor&, const Axes&, double, T) = delete;
+template <Switch T> Tensor std(const Tensor&, const Axes&, T, bool = false) = delete;
+template <NoSwitch T> Tensor std(const Tensor&, const Axes&, double, T) = delete;
+template <NoSwitch T> Tensor max(const Tensor&, const Axes&, T) = delete;
+template <NoSwitch T> Tensor min(const Tensor&, const Axes&, T) = delete;
+template <NoSwitch T> Tensor amax(const Tensor&, const Axes&, T) = delete;
+template <NoSwitch T> Tensor amin(const Tensor&, const Axes&, T) = delete;
+template <NoSwitch T> Tensor any(const Tensor&, const Axes&, T) = delete;
+template <NoSwitch T> Tensor all(const Tensor&, const Axes&, T) = delete;
+template <NoSwitch T> Tensor count_nonzero(const Tensor&, const Axes&, T) = delete;
+template <NoSwitch T> Tensor sum_squares(const Tensor&, const Axes&, T) = delete;
+template <NoSwitch T> Tensor argmax(const Tensor&, std::optional<std::int64_t>, T) = delete;
+template <Switch T> Tensor argmax(const Tensor&, T, bool = false) = delete;
+template <NoSwitch T> Tensor argmin(const Tensor&, std::optional<std::int64_t>, T) = delete;
+template <Switch T> Tensor argmin(const Tensor&, T, bool = false) = delete;
+template <NoSwitch T> Tensor logsumexp(const Tensor&, const Axes&, T) = delete;
+template <Switch T> Tensor norm(const Tensor&, T, const Axes& = {}, bool = false) = delete;
+template <NoSwitch T> Tensor norm(const Tensor&, double, const Axes&, T) = delete;
+template <Switch T> Tensor cumulative_sum(const Tensor&, T, DTypeOption = {}) = delete;
+template <Switch T> Tensor cumulative_prod(const Tensor&, T, DTypeOption = {}) = delete;
+template <Switch T> Tensor cumulative_max(const Tensor&, T) = delete;
+template <Switch T> Tensor softmax(const Tensor&, T) = delete;
+template <Switch T> Tensor log_softmax(const Tensor&, T) = delete;
+template <NoSwitch T> const Tensor& matmul_out(const Tensor&, const Tensor&, const Tensor&, T) = delete;
+template <Switch T> Tensor concat(const std::vector<Tensor>&, T) = delete;
+template <Switch T> Tensor stack(const std::vector<Tensor>&, T) = delete;
+template <Switch T> Tensor repeat(const Tensor&, std::int64_t, T) = delete;
+template <Switch T> Tensor take(const Tensor&, const Tensor&, T) = delete;
+template <NoSwitch T> Tensor index_put(const Tensor&, const std::vector<Index>&, const Operand&, T) = delete;
+template <NoSwitch T> const Tensor& index_put_(const Tensor&, const std::vector<Index>&, const Operand&, T) = delete;
+template <Switch T> Tensor sort(const Tensor&, T, bool = false, bool = true) = delete;
+template <NoSwitch T> Tensor sort(const Tensor&, std::int64_t, T, bool = true) = delete;
+template <NoSwitch T> Tensor sort(const Tensor&, std::int64_t, bool, T) = delete;
+template <Switch T> Tensor argsort(const Tensor&, T, bool = false, bool = true) = delete;
+template <NoSwitch T> Tensor argsort(const Tensor&, std::int64_t, T, bool = true) = delete;
+template <NoSwitch T> Tensor argsort(const Tensor&, std::int64_t, bool, T) = delete;
+template <Switch T> ValuesAndIndices sort_with_indices(const Tensor&, T, bool = false) = delete;
+template <NoSwitch T> ValuesAndIndices sort_with_indices(const Tensor&, std::int64_t, T) = delete;
+template <Switch T> ValuesAndIndices topk(const Tensor&, T, std::int64_t = -1, bool = true) = delete;
+template <Switch T> ValuesAndIndices topk(const Tensor&, std::int64_t, T, bool = true) = delete;
+template <NoSwitch T> ValuesAndIndices topk(const Tensor&, std::int64_t, std::int64_t, T) = delete;
+template <NoSwitch T> Tensor searchsorted(const Tensor&, const Operand&, T) = delete;
+// clang-format on
 
 }  // namespace baregrad

@@ -44,8 +44,8 @@ struct PoolOptions {
 };
 BAREGRAD_API Tensor max_pool2d(const Tensor& x, const PoolOptions& options);
 /// And the positions of the greatest, counted in the image's H * W pixels.
-BAREGRAD_API std::pair<Tensor, Tensor> max_pool2d_with_indices(const Tensor& x,
-                                                               const PoolOptions& options);
+[[nodiscard]] BAREGRAD_API std::pair<Tensor, Tensor> max_pool2d_with_indices(
+    const Tensor& x, const PoolOptions& options);
 BAREGRAD_API Tensor avg_pool2d(const Tensor& x, const PoolOptions& options);
 /// The gradient of avg_pool2d towards images of height and width `image`.
 BAREGRAD_API Tensor avg_pool2d_backward(const Tensor& g, const Dims& image,

@@ -27,6 +27,11 @@ BAREGRAD_API Tensor batch_norm(const Tensor& x, const Tensor& running_mean,
                                const Tensor& bias = Tensor(), bool training = false,
                                double momentum = 0.1, double eps = 1e-5);
 
+/// A number where `training` is due: a momentum that slipped by one place.
+template <NoSwitch T>
+Tensor batch_norm(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, T,
+                  double = 0.1, double = 1e-5) = delete;
+
 enum class Reduction { None, Mean, Sum };
 
 struct CrossEntropyOptions {

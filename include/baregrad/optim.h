@@ -62,7 +62,8 @@ class BAREGRAD_API Group {
 /// allocates nothing. It is not recorded, and counts as a write into each parameter.
 ///
 /// What an optimizer keeps per parameter has the parameter's dtype, and float32 beside float16 and
-/// bfloat16, whose steps are computed in float32 and rounded once.
+/// bfloat16, whose steps are computed in float32 and rounded once. Where a parameter's dtype has
+/// changed (Module::to), the next step converts what is kept for it and goes on.
 class BAREGRAD_API Optimizer {
  public:
   virtual ~Optimizer();
@@ -82,9 +83,10 @@ class BAREGRAD_API Optimizer {
 
   /// Tensors "3.exp_avg" by the number of the parameter (through all groups); values "3.step",
   /// "group.0.lr". The tensors are the optimizer's own: the next step writes into them.
-  State state() const;
-  /// Goes on from there, bit for bit. Throws one ValueError that lists everything that does not fit
-  /// the parameters, and has changed nothing then. The tensors are copied.
+  [[nodiscard]] State state() const;
+  /// Goes on from there, bit for bit where dtypes are equal; floating tensors of another dtype are
+  /// converted. Throws one ValueError that lists everything that does not fit the parameters, and
+  /// has changed nothing then. The tensors are copied.
   void load_state(const State& state);
 
  protected:
@@ -191,6 +193,9 @@ class BAREGRAD_API Lion : public Optimizer {
 /// norm that is not finite throws ValueError before anything is changed; else NaN spreads to all.
 BAREGRAD_API double clip_grad_norm_(const Tensors& params, double max_norm,
                                     bool error_if_nonfinite = false);
+/// PyTorch's third argument, the order of the norm, is always 2 here.
+template <NoSwitch T>
+double clip_grad_norm_(const Tensors&, double, T) = delete;
 /// Every element of every gradient into [-limit, limit]; NaN stays.
 BAREGRAD_API void clip_grad_value_(const Tensors& params, double limit);
 
@@ -198,6 +203,8 @@ BAREGRAD_API void clip_grad_value_(const Tensors& params, double limit);
 
 /// Exponential moving averages of parameters, beginning with their values now: after each update,
 /// average = decay * average + (1 - decay) * parameter. Kept in float32 for float16 and bfloat16.
+/// Where a parameter's dtype has changed (Module::to), its average is converted when it is used
+/// next.
 class BAREGRAD_API EMA {
  public:
   explicit EMA(Tensors params, double decay = 0.999);
@@ -228,21 +235,23 @@ class BAREGRAD_API EMA {
 using Curve = std::function<double(std::int64_t step, double base)>;
 
 /// base * gamma^(step / step_size)
-BAREGRAD_API Curve step_curve(std::int64_t step_size, double gamma = 0.1);
+[[nodiscard]] BAREGRAD_API Curve step_curve(std::int64_t step_size, double gamma = 0.1);
 /// base * gamma^(milestones reached)
-BAREGRAD_API Curve multi_step_curve(std::vector<std::int64_t> milestones, double gamma = 0.1);
+[[nodiscard]] BAREGRAD_API Curve multi_step_curve(std::vector<std::int64_t> milestones,
+                                                  double gamma = 0.1);
 /// base * gamma^step
-BAREGRAD_API Curve exponential_curve(double gamma);
+[[nodiscard]] BAREGRAD_API Curve exponential_curve(double gamma);
 /// From base to eta_min in `period` steps along a cosine, and back.
-BAREGRAD_API Curve cosine_curve(std::int64_t period, double eta_min = 0);
+[[nodiscard]] BAREGRAD_API Curve cosine_curve(std::int64_t period, double eta_min = 0);
 /// From base to eta_min in `period` steps, then again, each time `factor` times longer.
-BAREGRAD_API Curve cosine_restarts_curve(std::int64_t period, std::int64_t factor = 1,
-                                         double eta_min = 0);
+[[nodiscard]] BAREGRAD_API Curve cosine_restarts_curve(std::int64_t period, std::int64_t factor = 1,
+                                                       double eta_min = 0);
 /// base times a factor that goes from `start` to `end` in `steps` steps: a warm-up.
-BAREGRAD_API Curve linear_curve(double start = 1.0 / 3, double end = 1, std::int64_t steps = 5);
+[[nodiscard]] BAREGRAD_API Curve linear_curve(double start = 1.0 / 3, double end = 1,
+                                              std::int64_t steps = 5);
 /// curves[k] from milestones[k - 1] on, counting its own steps from there.
-BAREGRAD_API Curve sequential_curve(std::vector<Curve> curves,
-                                    std::vector<std::int64_t> milestones);
+[[nodiscard]] BAREGRAD_API Curve sequential_curve(std::vector<Curve> curves,
+                                                  std::vector<std::int64_t> milestones);
 
 /// Sets the lr of every group: when made, and after each step. The optimizer must outlive it.
 class BAREGRAD_API LRScheduler {

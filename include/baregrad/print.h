@@ -20,7 +20,8 @@ struct PrintOptions {
 };
 
 /// What str() of the NumPy array shows.
-BAREGRAD_API std::string to_string(const Tensor& tensor, const PrintOptions& options = {});
+[[nodiscard]] BAREGRAD_API std::string to_string(const Tensor& tensor,
+                                                 const PrintOptions& options = {});
 BAREGRAD_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 }  // namespace baregrad

@@ -27,12 +27,12 @@ BAREGRAD_API void start(const std::string& file);
 /// Ends the recording and writes the file, whole or not at all. Throws ValueError when nothing is
 /// recorded, IoError when the file cannot be written; the recording has ended then too.
 BAREGRAD_API void stop();
-BAREGRAD_API bool is_recording();
+[[nodiscard]] BAREGRAD_API bool is_recording();
 
 /// A recording for the length of a scope.
-class BAREGRAD_API Recording {
+class [[nodiscard]] BAREGRAD_API Recording {
  public:
-  explicit Recording(const std::string& file);
+  [[nodiscard]] explicit Recording(const std::string& file);
   /// Writes the file, and is silent where that fails: call stop() to know.
   ~Recording();
   Recording(const Recording&) = delete;

@@ -10,6 +10,12 @@
 
 namespace baregrad {
 
+/// For overloads that refuse what C++ would convert in silence: see the end of ops.h.
+template <class T>
+concept Switch = std::same_as<T, bool>;
+template <class T>
+concept NoSwitch = !std::same_as<T, bool>;
+
 class Scalar {
  public:
   enum class Kind : std::uint8_t { Bool, Int, UInt, Float };

@@ -28,8 +28,8 @@ namespace autograd {
 using Hook = std::function<Tensor(const Tensor& gradient)>;
 }  // namespace autograd
 
-/// What a Tensor handle points to. Immutable once made, but for the elements themselves and for
-/// what autograd knows of them.
+/// What a Tensor handle points to. Immutable once made, but for the elements themselves, for what
+/// autograd knows of them, and for Tensor::set_data.
 class BAREGRAD_API TensorImpl {
  public:
   TensorImpl& operator=(const TensorImpl&) = delete;
@@ -64,10 +64,19 @@ class BAREGRAD_API TensorImpl {
 };
 
 /// Copying a Tensor copies the handle: both see the same elements.
-class BAREGRAD_API Tensor {
+class [[nodiscard]] BAREGRAD_API Tensor {
  public:
-  /// Undefined: holds nothing, every op refuses it.
+  /// Undefined: holds nothing. Every op refuses it, and so does every member but defined, is_same
+  /// and requires_grad, grad_fn, is_leaf: ValueError.
   Tensor() noexcept = default;
+  Tensor(const Tensor&) noexcept = default;
+  Tensor(Tensor&&) noexcept = default;
+  ~Tensor() = default;
+  /// Makes this handle one on the other's elements. Only of variables: `x[0] = y` and
+  /// `x.index(...) = y` would change a temporary and leave x as it is, and do not compile; write
+  /// `x[0].copy_(y)` and `x.index_put_(..., y)`.
+  Tensor& operator=(const Tensor&) & noexcept = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
 
   /// The one door to views: throws ShapeError unless every element the layout can reach lies inside
   /// the storage. `who` opens the message.
@@ -92,41 +101,44 @@ class BAREGRAD_API Tensor {
   /// A 0-d tensor; the dtype is the scalar's default when not given.
   static Tensor scalar(const Scalar& value, std::optional<DType> dtype = {});
 
-  bool defined() const noexcept { return static_cast<bool>(impl_); }
-  DType dtype() const noexcept { return impl_->dtype_; }
-  const Dims& shape() const noexcept { return impl_->layout_.shape; }
-  const Dims& strides() const noexcept { return impl_->layout_.strides; }
-  const Layout& layout() const noexcept { return impl_->layout_; }
-  std::int64_t offset() const noexcept { return impl_->layout_.offset; }
-  int ndim() const noexcept { return impl_->layout_.ndim(); }
-  std::int64_t numel() const noexcept { return impl_->numel_; }
-  std::size_t nbytes() const noexcept {
-    return static_cast<std::size_t>(impl_->numel_) * itemsize(impl_->dtype_);
+  [[nodiscard]] bool defined() const noexcept { return static_cast<bool>(impl_); }
+  [[nodiscard]] DType dtype() const { return impl("dtype").dtype_; }
+  [[nodiscard]] const Dims& shape() const { return impl("shape").layout_.shape; }
+  [[nodiscard]] const Dims& strides() const { return impl("strides").layout_.strides; }
+  [[nodiscard]] const Layout& layout() const { return impl("layout").layout_; }
+  [[nodiscard]] std::int64_t offset() const { return impl("offset").layout_.offset; }
+  [[nodiscard]] int ndim() const { return impl("ndim").layout_.ndim(); }
+  [[nodiscard]] std::int64_t numel() const { return impl("numel").numel_; }
+  [[nodiscard]] std::size_t nbytes() const {
+    const TensorImpl& own = impl("nbytes");
+    return static_cast<std::size_t>(own.numel_) * itemsize(own.dtype_);
   }
   /// Size along an axis, negative axes from the end; throws IndexError.
-  std::int64_t size(std::int64_t axis) const;
-  bool is_contiguous() const noexcept { return impl_->contiguous_; }
+  [[nodiscard]] std::int64_t size(std::int64_t axis) const;
+  [[nodiscard]] bool is_contiguous() const { return impl("is_contiguous").contiguous_; }
   /// The data pointer is a multiple of the item size (false only for borrowed memory).
-  bool is_aligned() const noexcept { return impl_->aligned_; }
-  const Ref<Storage>& storage() const noexcept { return impl_->storage_; }
-  bool same_storage(const Tensor& other) const noexcept {
-    return impl_->storage_.get() == other.impl_->storage_.get();
+  [[nodiscard]] bool is_aligned() const { return impl("is_aligned").aligned_; }
+  [[nodiscard]] const Ref<Storage>& storage() const { return impl("storage").storage_; }
+  [[nodiscard]] bool same_storage(const Tensor& other) const {
+    return impl("same_storage").storage_.get() == other.impl("same_storage").storage_.get();
   }
-  bool is_same(const Tensor& other) const noexcept { return impl_.get() == other.impl_.get(); }
-  std::uint32_t version() const noexcept { return impl_->storage_->version(); }
+  [[nodiscard]] bool is_same(const Tensor& other) const noexcept {
+    return impl_.get() == other.impl_.get();
+  }
+  [[nodiscard]] std::uint32_t version() const { return impl("version").storage_->version(); }
 
   /// First element, untyped.
-  void* data_ptr() const noexcept { return impl_->data_; }
+  [[nodiscard]] void* data_ptr() const { return impl("data_ptr").data_; }
   /// First element; throws DTypeError when T is not the dtype, ValueError when undefined.
   template <class T>
-  T* data() const {
+  [[nodiscard]] T* data() const {
     if (!defined() || dtype() != dtype_of<T>) throw_not_of_dtype(dtype_of<T>, "data");
     return reinterpret_cast<T*>(impl_->data_);
   }
   /// The only element, converted; throws ShapeError when there is not exactly one.
-  Scalar item() const;
+  [[nodiscard]] Scalar item() const;
   template <class T>
-  T item() const {
+  [[nodiscard]] T item() const {
     const Scalar s = item();
     if constexpr (std::is_same_v<T, bool>) {
       return s.to_bool();
@@ -140,7 +152,7 @@ class BAREGRAD_API Tensor {
   }
   /// All elements in row-major order; throws DTypeError when T is not the dtype.
   template <class T>
-  std::vector<T> to_vector() const {
+  [[nodiscard]] std::vector<T> to_vector() const {
     if (!defined() || dtype() != dtype_of<T>) throw_not_of_dtype(dtype_of<T>, "to_vector");
     std::vector<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>> out;
     // An expanded tensor has any size; beyond all address spaces it is not even tried.
@@ -159,15 +171,22 @@ class BAREGRAD_API Tensor {
   }
   /// Copies all elements, row-major, to `out`, which has room for nbytes() bytes.
   void copy_to(void* out) const;
+  /// This tensor, seen through all its handles, has the elements of `source` from now on: its
+  /// memory, dtype and strides. The shape stays; a gradient is converted to the new dtype. Not
+  /// recorded, and not for several threads at once. Graphs recorded before keep the old elements
+  /// and send their gradients here; views keep the old elements, too, and are views of this tensor
+  /// no longer. Throws ShapeError for another shape, DTypeError for a dtype that cannot have the
+  /// gradient that this tensor asks for.
+  void set_data(const Tensor& source) const;
 
   // ---- Gradients (autograd/methods.cpp; see autograd.h)
   /// An op that is given this tensor is recorded.
-  bool requires_grad() const noexcept;
+  [[nodiscard]] bool requires_grad() const noexcept;
   /// Asks for the gradient of a leaf. Throws DTypeError unless it is floating, GradError when the
   /// tensor is the result of a recorded op and `wanted` is false.
   const Tensor& requires_grad_(bool wanted = true) const;
   /// Not the result of a recorded op.
-  bool is_leaf() const noexcept;
+  [[nodiscard]] bool is_leaf() const noexcept;
   /// What backward accumulated here; undefined before. Only leaves have one, and tensors that asked
   /// with retain_grad.
   Tensor grad() const;
@@ -187,7 +206,7 @@ class BAREGRAD_API Tensor {
   int register_hook(autograd::Hook hook) const;
   void remove_hook(int id) const;
   /// The op that made it, "" for a leaf.
-  const char* grad_fn() const noexcept;
+  [[nodiscard]] const char* grad_fn() const noexcept;
 
   // The rest is in ops/methods.cpp, on public ops; here because hands expect them as methods.
   Tensor to(DType dtype) const;
@@ -206,8 +225,11 @@ class BAREGRAD_API Tensor {
   /// NumPy indexing: integers, Slice, Ellipsis, NewAxis, integer and boolean tensors.
   Tensor index(const std::vector<Index>& indices) const;
   /// x[indices] = value, broadcast.
-  const Tensor& index_put(const std::vector<Index>& indices, const Tensor& value) const;
-  const Tensor& index_put(const std::vector<Index>& indices, const Scalar& value) const;
+  const Tensor& index_put_(const std::vector<Index>& indices, const Tensor& value) const;
+  const Tensor& index_put_(const std::vector<Index>& indices, const Scalar& value) const;
+  /// A copy in which this was done.
+  Tensor index_put(const std::vector<Index>& indices, const Tensor& value) const;
+  Tensor index_put(const std::vector<Index>& indices, const Scalar& value) const;
   const Tensor& copy_(const Tensor& source) const;
   const Tensor& fill_(const Scalar& value) const;
 
@@ -220,6 +242,13 @@ class BAREGRAD_API Tensor {
   static Tensor copy_of(const void* values, const Dims& shape, DType dtype) {
     return copy_of(values, shape[0], shape, dtype);
   }
+  /// What it points to; `member` opens the message of the ValueError of an undefined tensor.
+  const TensorImpl& impl(const char* member) const {
+    if (!impl_) [[unlikely]]
+      throw_undefined(member);
+    return *impl_;
+  }
+  [[noreturn, gnu::cold]] static void throw_undefined(const char* member);
   [[noreturn]] void throw_not_of_dtype(DType asked, const char* who) const;
   [[noreturn]] void throw_no_room(const char* who) const;
 
@@ -227,6 +256,6 @@ class BAREGRAD_API Tensor {
 };
 
 /// "float32[2,3]", or "undefined".
-BAREGRAD_API std::string describe(const Tensor& tensor);
+[[nodiscard]] BAREGRAD_API std::string describe(const Tensor& tensor);
 
 }  // namespace baregrad

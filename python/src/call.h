@@ -20,6 +20,8 @@ inline constexpr std::int64_t kLongWork = 4096;
 class LockReleased {
  public:
   LockReleased() noexcept {
+    if (waiting_ != 0 && own_inside_ == 0) [[unlikely]]
+      let_pass();
     ++inside_;
     ++own_inside_;
     state_ = PyEval_SaveThread();
@@ -37,16 +39,20 @@ class LockReleased {
   static bool others_inside() noexcept { return inside_ != own_inside_; }
 
  private:
+  friend class Waiting;
   static void come_back(PyThreadState* state) noexcept;
+  /// Until nobody waits for all to be out.
+  static void let_pass() noexcept;
 
-  // Both are changed and read with the lock held.
+  // All are changed and read with the lock held.
   static inline std::int64_t inside_ = 0;
+  static inline std::int64_t waiting_ = 0;  // threads that wait for all to be out
   static inline thread_local std::int64_t own_inside_ = 0;
   PyThreadState* state_ = nullptr;
 };
 
 /// Before all handles of a tensor get other elements: lets the calls that other threads have begun
-/// end. Throws ValueError, in the name of `who`, where they take longer than ten seconds.
+/// end. Throws ValueError, in the name of `who`, where they take longer than four seconds.
 void wait_for_other_threads(const char* who);
 
 /// f(), without the lock where `work`, in elements, is long. f must not touch Python objects.

@@ -65,7 +65,8 @@ void fill_view(PyObject* self, const Tensor& x, int flags, Py_buffer* view) {
         "buffer: the protocol has no code for bfloat16: use DLPack or x.numpy()");
   }
   check_order(x, flags);
-  auto exported = std::make_unique<Export>(Export{x, {}, {}});
+  // Keeps these elements, also when x gets others.
+  auto exported = std::make_unique<Export>(Export{x.detach(), {}, {}});
   const auto width = static_cast<Py_ssize_t>(itemsize(x.dtype()));
   for (int i = 0; i < x.ndim(); ++i) {
     exported->shape[static_cast<std::size_t>(i)] = x.shape()[i];

@@ -56,7 +56,7 @@ void destroy_capsule(PyObject* capsule) {
 template <class Managed>
 nb::object make_capsule(const Tensor& x, std::uint64_t flags) {
   auto out = std::make_unique<Exported<Managed>>();
-  out->tensor = x;
+  out->tensor = x.detach();  // keeps these elements, also when x gets others
   std::copy_n(x.shape().begin(), x.ndim(), out->shape.begin());
   std::copy_n(x.strides().begin(), x.ndim(), out->strides.begin());
   Managed& managed = out->managed;

@@ -210,7 +210,7 @@ nb::dict array_interface(const Tensor& x) {
 nb::object to_numpy(const Tensor& x) {
   require_no_grad(x, "numpy");
   if (x.dtype() == DType::BFloat16) return bfloat16_array(x);
-  return shared_array(Tensor(x));
+  return shared_array(x.detach());
 }
 
 }  // namespace baregrad::python

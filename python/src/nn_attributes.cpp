@@ -209,10 +209,11 @@ nb::object slot_object(nb::handle self, const std::string& name) {
 
 void assign_slot(nb::handle self, const std::string& name, nb::handle value) {
   const Tensor* tensor = tensor_in(value.ptr());
-  Tensor next = tensor != nullptr ? *tensor : Tensor();  // holds the old one afterwards
+  Tensor old;  // dropped after the change: that may run Python code
   {
     const ModuleChange change;
-    const Found found = find_slot(module_in(self), name);
+    nn::Module& module = module_in(self);
+    const Found found = find_slot(module, name);
     if (found.slot == nullptr) throw nb::attribute_error(name.c_str());
     if (!value.is_none()) {
       if (found.parameter && !is_parameter(value)) {
@@ -220,7 +221,8 @@ void assign_slot(nb::handle self, const std::string& name, nb::handle value) {
       }
       if (tensor == nullptr) throw_wrong_value(self, name, value, "buffer", "a Tensor");
     }
-    std::swap(*found.slot->tensor, next);
+    old = *found.slot->tensor;
+    module.replace_own(name, tensor != nullptr ? *tensor : Tensor());
   }
   set_item(attributes_of(self), name, value);
 }

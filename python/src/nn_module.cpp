@@ -203,8 +203,9 @@ void apply_below(nb::handle self, nb::handle fn) {
 
 nb::object to_dtype(nb::handle self, DType dtype) {
   nn::Module& module = module_in(self);
-  const ModuleChange change;
-  unlocked_if(true, [&] { module.to(dtype); });
+  // Parameters change under every handle: no other thread may be reading them.
+  wait_for_other_threads("to");
+  module.to(dtype);
   refresh_slots(self);
   return nb::borrow(self);
 }
@@ -465,10 +466,12 @@ void def_changes(nb::class_<nn::Module>& module) {
                    "typing.Self"),
           "fn(module) for everything below, then for this module.\n\n"
           ">>> bg.nn.ReLU().apply(print)\nReLU()\nReLU()\n")
-      .def("to", &to_dtype, nb::arg("dtype"),
-           self_sig("def to(self, dtype: baregrad._core.DType) -> typing.Self"),
-           "Floating parameters and buffers in another floating dtype.\n\n"
-           ">>> bg.nn.Linear(2, 1).to(bg.float64).weight.dtype\nbaregrad.float64\n")
+      .def(
+          "to", &to_dtype, nb::arg("dtype"),
+          self_sig("def to(self, dtype: baregrad._core.DType) -> typing.Self"),
+          "Floating parameters and buffers in another floating dtype. Parameters stay the objects\n"
+          "they are: optimizers, averages and hooks go on with them.\n\n"
+          ">>> bg.nn.Linear(2, 1).to(bg.float64).weight.dtype\nbaregrad.float64\n")
       .def(
           "requires_grad_",
           [](nb::handle self, bool requires_grad) {

@@ -1,5 +1,6 @@
 // The engine in its process: threads, memory, signals, what it was built for.
 #include <atomic>
+#include <chrono>
 
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -158,7 +159,7 @@ four gigabytes are too much)");
   scope.def(
       "__init__",
       [](Scope* self, const std::string& name) {
-        allocator_by_name(name);  // what is no allocator is said here
+        static_cast<void>(allocator_by_name(name));  // what is no allocator is said here
         new (self) Scope(name);
       },
       nb::arg("allocator"));
@@ -193,15 +194,37 @@ void LockReleased::come_back(PyThreadState* state) noexcept {
   g_returning.fetch_sub(1);
 }
 
-void LockReleased::forget_others() noexcept { inside_ = own_inside_; }
+void LockReleased::forget_others() noexcept {
+  inside_ = own_inside_;
+  waiting_ = 0;
+}
+
+void LockReleased::let_pass() noexcept {
+  while (waiting_ != 0) {
+    PyThreadState* const state = PyEval_SaveThread();
+    usleep(100);
+    come_back(state);
+  }
+}
+
+/// Who would begin a call meanwhile stands back.
+class Waiting {
+ public:
+  Waiting() noexcept { ++LockReleased::waiting_; }
+  ~Waiting() { --LockReleased::waiting_; }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+};
 
 void wait_for_other_threads(const char* who) {
-  constexpr int kTurns = 100'000;
-  for (int turn = 0; LockReleased::others_inside(); ++turn) {
-    if (turn == kTurns) {
+  const Waiting waiting;
+  constexpr auto kPatience = std::chrono::seconds(4);
+  const auto begin = std::chrono::steady_clock::now();
+  while (LockReleased::others_inside()) {
+    if (std::chrono::steady_clock::now() - begin > kPatience) {
       throw ValueError(message(who,
-                               ": other threads are at work on tensors and do not end within ten "
-                               "seconds; call it when they are done"));
+                               ": other threads have been computing for four seconds, perhaps with "
+                               "these tensors; call it when they are done"));
     }
     const nb::gil_scoped_release release;
     usleep(100);

@@ -61,6 +61,14 @@ void bind_attributes(TensorClass& tensor) {
           },
           nb::for_setter(nb::arg("gradient").none()),
           "What backward accumulated here, or None; settable.")
+      .def_prop_rw(
+          "data", [](const Tensor& x) { return x.detach(); },
+          [](const Tensor& x, const Tensor& source) {
+            wait_for_other_threads("data");
+            x.set_data(source);
+          },
+          "The elements without a history. Set, the tensor has those of another of its shape, in\n"
+          "their memory and dtype, and stays the object that optimizers and hooks know.")
       .def_prop_ro(
           "is_leaf", [](const Tensor& x) { return x.is_leaf(); },
           "Whether it is not the result of a recorded op.")

@@ -109,7 +109,39 @@ void Tensor::set_grad(const Tensor& gradient) const {
   leaf.set_grad(gradient);
 }
 
-void Tensor::zero_grad() const { set_grad({}); }
+void Tensor::zero_grad() const {
+  autograd::require_defined(*this, "zero_grad");
+  set_grad({});
+}
+
+void Tensor::set_data(const Tensor& source) const {
+  constexpr const char* kWho = "set_data";
+  autograd::require_defined(*this, kWho);
+  autograd::require_defined(source, kWho);
+  if (source.is_same(*this)) return;
+  if (!(source.shape() == shape())) {
+    throw ShapeError(message(kWho, ": ", describe(source), " cannot be the elements of ",
+                             describe(*this), ": the shape stays"));
+  }
+  if (!is_leaf()) {
+    throw GradError(message(kWho, ": ", describe(*this), " is the result of ", grad_fn(),
+                            "; only leaves can be given other elements, use detach"));
+  }
+  auto* const leaf = static_cast<Leaf*>(History::node(*this).get());
+  if (leaf != nullptr && leaf->wanted && !is_floating(source.dtype())) {
+    throw DTypeError(message(kWho, ": ", describe(*this), " requires a gradient, which ",
+                             describe(source), " cannot have"));
+  }
+  if (leaf != nullptr && source.dtype() != dtype()) {
+    const Tensor gradient = leaf->grad();
+    if (gradient.defined()) {
+      const autograd::GradModeScope off(false);
+      leaf->set_grad(astype(gradient.detach(), source.dtype()));
+    }
+    leaf->set_dtype(source.dtype());
+  }
+  History::set_elements(*this, source);
+}
 
 void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph,
                       bool create_graph) const {

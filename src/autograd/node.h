@@ -137,6 +137,9 @@ class Node : public GraphNode {
  protected:
   explicit Node(bool leaf = false) noexcept;
   ~Node() override;
+  void set_result_dtype(std::size_t result, DType dtype) noexcept {
+    results_[result].dtype = dtype;
+  }
   /// The bytes the spec asked for, aligned for pointers.
   void* more() const noexcept { return more_; }
 
@@ -189,6 +192,8 @@ class Leaf final : public Node {
   void accumulate(Tensor gradient, bool recorded);
   Tensor grad() const;
   void set_grad(Tensor gradient);
+  /// The tensor has another dtype from now on: gradients on their way are converted.
+  void set_dtype(DType dtype) noexcept { set_result_dtype(0, dtype); }
 
   std::atomic<bool> wanted{true};
   std::atomic<std::uint32_t> visible_handles{0};  ///< see owned.h

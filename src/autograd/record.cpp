@@ -186,6 +186,11 @@ void refresh(const Tensor& view) {
   if (History::stamp(view) == version) return;
   old = History::node(view);
   const Tensor base = History::base(view);
+  if (History::is_cut_off(view)) {
+    throw GradError(message("view: ", describe(view), " is a view of ", describe(base),
+                            " from before its elements were exchanged (set_data, Module::to), and "
+                            "was written into since; make the view again"));
+  }
   const Edge to = edge_of(base);
   if (to) {
     const Tensor* result = &view;
@@ -231,6 +236,7 @@ void check_may_write(const Tensor& t, const char* who) {
 }
 
 void rebind(const Tensor& t, const Edge& made) {
+  if (History::is_view(t) && History::is_cut_off(t)) History::make_root(t);
   if (History::is_view(t)) {
     const Tensor base = History::base(t);
     const Tensor* result = &base;

@@ -50,6 +50,10 @@ class History {
     t.impl_->base_ = {};
     t.impl_->untracked_view_ = false;
   }
+  /// The base's elements were exchanged since: the view keeps the old ones and is on its own.
+  static bool is_cut_off(const Tensor& view) noexcept {
+    return view.impl_->base_->storage_.get() != view.impl_->storage_.get();
+  }
   /// The storage's version when the view's node was last right.
   static std::uint32_t stamp(const Tensor& t) noexcept {
     return t.impl_->stamp_.load(std::memory_order_acquire);
@@ -64,6 +68,8 @@ class History {
   static Tensor plain(const Tensor& t);
   /// How many handles of the tensor there are; a view counts as one of its base.
   static std::uint32_t handles(const Tensor& t) noexcept { return t.impl_.use_count(); }
+  /// All handles of `t` see the elements of `source`, which has its shape.
+  static void set_elements(const Tensor& t, const Tensor& source) noexcept;
   /// Nobody else can see these elements.
   static bool is_sole_owner(const Tensor& t) noexcept {
     return t.impl_.use_count() == 1 && t.impl_->storage_.use_count() == 1 &&

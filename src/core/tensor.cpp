@@ -127,6 +127,19 @@ Tensor Tensor::make(Args&&... args) {
 
 Tensor History::plain(const Tensor& t) { return Tensor::make(*t.impl_); }
 
+void History::set_elements(const Tensor& t, const Tensor& source) noexcept {
+  TensorImpl& to = *t.impl_;
+  const TensorImpl& from = *source.impl_;
+  to.dtype_ = from.dtype_;
+  to.contiguous_ = from.contiguous_;
+  to.numel_ = from.numel_;
+  to.data_ = from.data_;
+  to.storage_ = from.storage_;
+  to.aligned_ = from.aligned_;
+  to.layout_ = from.layout_;
+  make_root(t);
+}
+
 Tensor Tensor::view_of(Ref<Storage> storage, DType dtype, const Layout& layout, const char* who) {
   if (!storage) throw ValueError(message(who, ": there is no storage to view"));
   check_same_length(layout.shape, layout.strides, who);
@@ -232,6 +245,10 @@ Scalar Tensor::item() const {
     throw ShapeError(message("item: ", describe(*this), " does not hold exactly one element"));
   }
   return load_scalar(data_ptr(), dtype());
+}
+
+void Tensor::throw_undefined(const char* member) {
+  throw ValueError(message(member, ": the tensor is undefined; it holds nothing"));
 }
 
 void Tensor::throw_not_of_dtype(DType asked, const char* who) const {

@@ -187,10 +187,11 @@ Tensor counted(const Tensor& s, const Tensor& x, const std::optional<Operand>& r
 struct PseudoInverse : autograd::Function<PseudoInverse> {
   static constexpr const char* kName = "pinv";
 
-  static Tensor forward(Context& context, const Tensor& x, const std::optional<Operand>& rtol) {
+  /// A limit, which has no gradient: by pointer, so that it is no input of the function.
+  static Tensor forward(Context& context, const Tensor& x, const std::optional<Operand>* rtol) {
     const Tensors parts = svd_columns(x, true, false, kName);
     const Tensor& s = parts[1];
-    const Tensor counts = counted(s, x, rtol, kName);
+    const Tensor counts = counted(s, x, *rtol, kName);
     const Tensor inverse = where(counts, 1.0 / where(counts, s, 1.0), 0.0);
     // V diag(1 / S) U^T
     Tensor p =
@@ -245,7 +246,7 @@ Tensor svdvals(const Tensor& x) { return singular_values(x, "svdvals"); }
 
 Tensor pinv(const Tensor& x, const std::optional<Operand>& rtol) {
   require_real(x, "pinv");
-  return PseudoInverse::apply(x, rtol);
+  return PseudoInverse::apply(x, &rtol);
 }
 
 Tensor matrix_rank(const Tensor& x, const std::optional<Operand>& rtol) {

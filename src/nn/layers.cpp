@@ -155,6 +155,14 @@ Tensor Sequential::forward(const Tensor& x) {
   return y;
 }
 
+Sequential::Sequential(std::initializer_list<ModulePtr> modules) {
+  for (const ModulePtr& module : modules) push_back(module);
+}
+
+std::shared_ptr<Sequential> sequential(std::initializer_list<ModulePtr> modules) {
+  return std::make_shared<Sequential>(modules);
+}
+
 Sequential& Sequential::push_back(ModulePtr module) {
   return push_back(std::to_string(size()), std::move(module));
 }

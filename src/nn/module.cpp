@@ -89,6 +89,7 @@ Tensor Module::forward(const Tensor&) {
 }
 
 Tensor Module::operator()(const Tensor& x) {
+  check_members();
   const NameScope scope(*this);
   return call_ ? call_(*this, x) : forward(x);
 }
@@ -114,12 +115,28 @@ void Module::check_name(const std::string& name, const char* who) const {
 void Module::register_parameter(std::string name, Tensor& member) {
   check_name(name, "register_parameter");
   if (member.defined()) member.requires_grad_();
-  parameters_.push_back({std::move(name), &member});
+  parameters_.push_back({std::move(name), &member, true, false, member});
+}
+
+void Module::settle(Slot& slot) const {
+  const Tensor& old = slot.registered;
+  const Tensor& given = *slot.tensor;
+  const bool trains = given.defined() && given.is_leaf() &&
+                      (given.requires_grad() || (old.defined() && !old.requires_grad()));
+  if (old.defined() && !(trains && given.shape() == old.shape())) {
+    throw ValueError(message(
+        type_name(), ": ", describe(given), " was assigned to the parameter \"", slot.name, "\", ",
+        describe(old),
+        ", and is no leaf of this shape that requires a gradient: it would not be "
+        "trained; copy_ the values under no_grad, or exchange the tensor by set_parameter"));
+  }
+  if (!old.defined() && !slot.kept) given.requires_grad_();  // one that was left out at first
+  slot.registered = given;
 }
 
 void Module::register_buffer(std::string name, Tensor& member, bool persistent) {
   check_name(name, "register_buffer");
-  buffers_.push_back({std::move(name), &member, persistent});
+  buffers_.push_back({std::move(name), &member, persistent, false, {}});
 }
 
 void Module::check_child(const std::string& name, const ModulePtr& module) const {
@@ -142,16 +159,29 @@ void Module::attach(const std::string& name, ModulePtr module) {
 
 Tensor& Module::add_parameter(std::string name, Tensor value) {
   check_name(name, "add_parameter");
-  kept_.push_back(std::make_unique<Tensor>(std::move(value)));
-  parameters_.push_back({std::move(name), kept_.back().get(), true, true});
+  kept_.push_back(std::make_unique<Tensor>(value));
+  parameters_.push_back({std::move(name), kept_.back().get(), true, true, std::move(value)});
   return *kept_.back();
 }
 
 Tensor& Module::add_buffer(std::string name, Tensor value, bool persistent) {
   check_name(name, "add_buffer");
   kept_.push_back(std::make_unique<Tensor>(std::move(value)));
-  buffers_.push_back({std::move(name), kept_.back().get(), persistent, true});
+  buffers_.push_back({std::move(name), kept_.back().get(), persistent, true, {}});
   return *kept_.back();
+}
+
+void Module::replace_own(const std::string& name, Tensor value) {
+  for (std::vector<Slot>* slots : {&parameters_, &buffers_}) {
+    for (Slot& slot : *slots) {
+      if (slot.name != name) continue;
+      if (slots == &parameters_) slot.registered = value;
+      *slot.tensor = std::move(value);
+      return;
+    }
+  }
+  throw ValueError(
+      message("replace_own: ", type_name(), " has no parameter or buffer \"", name, "\""));
 }
 
 namespace {
@@ -229,14 +259,17 @@ std::vector<Module::NamedSlot> Module::slots(Slots which, bool repeated) const {
   std::vector<NamedSlot> found;
   Seen seen;
   for (const NamedModule& at : walk(repeated)) {
-    const auto add = [&](const std::vector<Slot>& list) {
-      for (const Slot& slot : list) {
+    const auto add = [&](std::vector<Slot>& list) {
+      for (Slot& slot : list) {
         if (!slot.tensor->defined() || (which == Slots::State && !slot.persistent)) continue;
         if (!repeated && !seen.insert(*slot.tensor)) continue;
-        found.push_back({joined(at.name, slot.name), slot.tensor});
+        found.push_back({joined(at.name, slot.name), slot.tensor, &slot});
       }
     };
-    if (which != Slots::Buffers) add(at.module->parameters_);
+    if (which != Slots::Buffers) {
+      at.module->check_members();
+      add(at.module->parameters_);
+    }
     if (which != Slots::Parameters) add(at.module->buffers_);
   }
   return found;
@@ -349,6 +382,7 @@ void Module::set_parameter(const std::string& name, const Tensor& value) {
                                ", ", describe(*slot.tensor)));
     }
     *slot.tensor = value;
+    slot.slot->registered = value;
     return;
   }
   throw ValueError(message(kWho, ": ", type_name(), " has no parameter \"", name, "\""));
@@ -379,35 +413,75 @@ Module& Module::apply(const std::function<void(Module&)>& fn) {
   return *this;
 }
 
+namespace {
+
+/// One tensor on its way to another dtype.
+struct Conversion {
+  Tensor before;
+  Tensor after;
+  Tensor gradient;  ///< undefined where there is none
+};
+
+Conversion converted(const Tensor& before, DType dtype) {
+  Conversion made{before, astype(before.detach(), dtype), {}};
+  const Tensor gradient = before.is_leaf() ? before.grad() : Tensor();
+  if (gradient.defined()) made.gradient = astype(gradient.detach(), dtype);
+  return made;
+}
+
+}  // namespace
+
 Module& Module::to(DType dtype) {
   if (!is_floating(dtype)) {
     throw DTypeError(message("to: parameters are floating, ", type_name(), " cannot become ",
                              baregrad::name(dtype)));
   }
   const no_grad off;
-  // All new tensors first, so that a failure leaves the module whole.
-  std::vector<std::pair<Tensor, Tensor>> changed;
+  // Everything is computed first, so that a failure leaves the module whole.
+  std::vector<Conversion> conversions;
   std::unordered_multimap<const void*, std::size_t> by_place;
-  std::vector<std::pair<Tensor*, std::size_t>> places;
-  for (const NamedSlot& slot : slots(Slots::All, true)) {
-    const Tensor& before = *slot.tensor;
-    if (!is_floating(before.dtype()) || before.dtype() == dtype) continue;
-    std::size_t which = changed.size();
+  const auto conversion_of = [&](const Tensor& before) {
     const auto [first, last] = by_place.equal_range(before.data_ptr());
     for (auto it = first; it != last; ++it) {
-      if (changed[it->second].first.is_same(before)) which = it->second;
+      if (conversions[it->second].before.is_same(before)) return it->second;
     }
-    if (which == changed.size()) {
-      const Tensor after = astype(before.detach(), dtype);
-      if (before.requires_grad()) after.requires_grad_();
-      const Tensor gradient = before.is_leaf() ? before.grad() : Tensor();
-      if (gradient.defined()) after.set_grad(astype(gradient.detach(), dtype));
-      by_place.emplace(before.data_ptr(), which);
-      changed.emplace_back(before, after);
+    by_place.emplace(before.data_ptr(), conversions.size());
+    conversions.push_back(converted(before, dtype));
+    return conversions.size() - 1;
+  };
+  const auto changes = [&](const Tensor& t) {
+    return is_floating(t.dtype()) && t.dtype() != dtype;
+  };
+  std::vector<std::size_t> kept;  // parameters that are leaves stay the tensors they are
+  std::vector<std::pair<Slot*, std::size_t>> exchanged;
+  for (const NamedSlot& slot : slots(Slots::Parameters, true)) {
+    if (!changes(*slot.tensor)) continue;
+    const std::size_t which = conversion_of(*slot.tensor);
+    if (slot.tensor->is_leaf()) {
+      kept.push_back(which);
+    } else {
+      exchanged.emplace_back(slot.slot, which);
     }
-    places.emplace_back(slot.tensor, which);
   }
-  for (const auto& [place, which] : places) *place = changed[which].second;
+  for (const NamedSlot& slot : slots(Slots::Buffers, true)) {
+    if (changes(*slot.tensor)) exchanged.emplace_back(slot.slot, conversion_of(*slot.tensor));
+  }
+  std::vector<bool> stays(conversions.size());
+  for (const std::size_t which : kept) stays[which] = true;
+  for (const auto& [slot, which] : exchanged) {
+    const Conversion& made = conversions[which];
+    if (stays[which]) continue;  // a buffer that is a parameter, too, goes with it
+    if (made.before.requires_grad()) made.after.requires_grad_();
+    if (slot->registered.defined()) slot->registered = made.after;
+    *slot->tensor = made.after;
+  }
+  for (const std::size_t which : kept) {
+    const Conversion& made = conversions[which];
+    if (made.before.dtype() == dtype) continue;  // tied: done before
+    made.before.zero_grad();
+    made.before.set_data(made.after);
+    if (made.gradient.defined()) made.before.set_grad(made.gradient);
+  }
   return *this;
 }
 

@@ -281,6 +281,14 @@ Tensor index(const Tensor& x, const std::vector<Index>& indices) {
   return run({OpId::index, inputs_of(r.base, r.positions), r.attrs});
 }
 
+Tensor index_put(const Tensor& x, const std::vector<Index>& indices, const Operand& value,
+                 bool accumulate) {
+  require_defined(x, "x", "index_put");
+  Tensor out = clone(x);
+  index_put_(out, indices, value, accumulate);
+  return out;
+}
+
 const Tensor& index_put_(const Tensor& x, const std::vector<Index>& indices, const Operand& value,
                          bool accumulate) {
   constexpr const char* kWho = "index_put";

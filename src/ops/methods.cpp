@@ -22,11 +22,17 @@ Tensor Tensor::operator[](std::int64_t index) const { return select(*this, 0, in
 Tensor Tensor::index(const std::vector<Index>& indices) const {
   return baregrad::index(*this, indices);
 }
-const Tensor& Tensor::index_put(const std::vector<Index>& indices, const Tensor& value) const {
-  return index_put_(*this, indices, value);
+const Tensor& Tensor::index_put_(const std::vector<Index>& indices, const Tensor& value) const {
+  return baregrad::index_put_(*this, indices, value);
 }
-const Tensor& Tensor::index_put(const std::vector<Index>& indices, const Scalar& value) const {
-  return index_put_(*this, indices, value);
+const Tensor& Tensor::index_put_(const std::vector<Index>& indices, const Scalar& value) const {
+  return baregrad::index_put_(*this, indices, value);
+}
+Tensor Tensor::index_put(const std::vector<Index>& indices, const Tensor& value) const {
+  return baregrad::index_put(*this, indices, value);
+}
+Tensor Tensor::index_put(const std::vector<Index>& indices, const Scalar& value) const {
+  return baregrad::index_put(*this, indices, value);
 }
 const Tensor& Tensor::copy_(const Tensor& source) const { return baregrad::copy_(*this, source); }
 const Tensor& Tensor::fill_(const Scalar& value) const { return baregrad::fill_(*this, value); }

@@ -16,6 +16,13 @@ struct EMA::Impl {
   double decay;
   std::int64_t updates = 0;
   kernels::StepList list;  // kept for its memory
+
+  void follow_dtypes() {
+    for (std::size_t i = 0; i < params.size(); ++i) {
+      const DType dtype = state_dtype(params[i].dtype());
+      if (averages[i].dtype() != dtype) averages[i] = astype(averages[i], dtype);
+    }
+  }
 };
 
 namespace {
@@ -44,6 +51,7 @@ std::int64_t EMA::updates() const noexcept { return impl_->updates; }
 
 void EMA::update() {
   Impl& im = *impl_;
+  im.follow_dtypes();
   im.list.clear();
   kernels::StepNumbers numbers;
   numbers.rate1 = 1 - im.decay;
@@ -65,6 +73,7 @@ void EMA::copy_to() const {
 }
 
 void EMA::swap() {
+  impl_->follow_dtypes();
   // All copies first: memory may fail.
   Tensors values;
   for (const Tensor& t : impl_->params) {
@@ -91,11 +100,14 @@ void EMA::load_state(const State& state) {
   const std::int64_t updates = reader.count("updates");
   std::vector<const Tensor*> sources;
   for (std::size_t i = 0; i < impl_->params.size(); ++i) {
-    sources.push_back(reader.tensor(key(i), describe_state(impl_->params[i])));
+    sources.push_back(reader.tensor(key(i), impl_->params[i]));
   }
   reader.finish();
   Tensors averages;
-  for (const Tensor* source : sources) averages.push_back(clone(source->detach()));
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const DType dtype = state_dtype(impl_->params[i].dtype());
+    averages.push_back(astype(sources[i]->detach(), dtype));
+  }
   impl_->averages = std::move(averages);
   impl_->decay = decay;
   impl_->updates = updates;

@@ -33,10 +33,6 @@ std::string group_key(std::size_t group) { return "group." + std::to_string(grou
 
 }  // namespace
 
-std::string describe_state(const Tensor& parameter) {
-  return message(name(state_dtype(parameter.dtype())), to_string(parameter.shape()));
-}
-
 void check_parameter(const Tensor& t, std::size_t index, const char* who) {
   if (!t.defined()) throw ValueError(message(who, ": parameter ", index, " is undefined"));
   if (!is_floating(t.dtype())) {
@@ -175,6 +171,8 @@ void Optimizer::step() {
         if (!state.defined()) {
           state = full(parameter.shape(), initial, state_dtype(parameter.dtype()));
           slot.fresh |= 1U << k;
+        } else if (state.dtype() != state_dtype(parameter.dtype())) [[unlikely]] {
+          state = astype(state, state_dtype(parameter.dtype()));
         }
         first |= (slot.fresh >> k & 1U) != 0;
         views[operands++] = view_of(state);
@@ -265,6 +263,7 @@ void Optimizer::load_state(const State& state) {
   reader.expect("groups", std::to_string(im.groups.size()));
   std::vector<std::vector<double>> settings;
   std::vector<Slot> slots(im.slots.size());
+  std::vector<DType> dtypes;  // of what is kept beside each parameter
   std::vector<std::array<const Tensor*, kMaxStates>> sources(im.slots.size());
   std::size_t index = 0;
   for (std::size_t g = 0; g < im.groups.size(); ++g) {
@@ -279,12 +278,13 @@ void Optimizer::load_state(const State& state) {
       reader.add_problem(prefix + problem);
     }
     for (const Tensor& parameter : group.params_) {
+      dtypes.push_back(state_dtype(parameter.dtype()));
       slots[index].steps = reader.count(key(index, "step"));
       const std::string names = "," + reader.text(key(index, "tensors")) + ",";
       for (std::size_t k = 0; k < im.rule.states.size(); ++k) {
         const std::string name = im.rule.states[k];
         if (names.find("," + name + ",") == std::string::npos) continue;
-        sources[index][k] = reader.tensor(key(index, name.c_str()), describe_state(parameter));
+        sources[index][k] = reader.tensor(key(index, name.c_str()), parameter);
       }
       ++index;
     }
@@ -293,7 +293,8 @@ void Optimizer::load_state(const State& state) {
 
   for (std::size_t i = 0; i < slots.size(); ++i) {
     for (std::size_t k = 0; k < kMaxStates; ++k) {
-      if (sources[i][k] != nullptr) slots[i].states[k] = clone(sources[i][k]->detach());
+      if (sources[i][k] == nullptr) continue;
+      slots[i].states[k] = astype(sources[i][k]->detach(), dtypes[i]);
     }
   }
   im.slots = std::move(slots);

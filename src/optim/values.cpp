@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "baregrad/error.h"
+#include "core/message.h"
+#include "optim/views.h"
 
 namespace baregrad::optim {
 
@@ -55,7 +57,9 @@ void StateReader::expect(const std::string& name, const std::string& wanted) {
   }
 }
 
-const Tensor* StateReader::tensor(const std::string& name, const std::string& wanted) {
+const Tensor* StateReader::tensor(const std::string& name, const Tensor& parameter) {
+  const std::string wanted =
+      message(baregrad::name(state_dtype(parameter.dtype())), to_string(parameter.shape()));
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
     add_problem("tensor '" + name + "' is missing: " + wanted);
@@ -63,8 +67,8 @@ const Tensor* StateReader::tensor(const std::string& name, const std::string& wa
   }
   const Tensor* const t = found->second;
   tensors_.erase(found);
-  if (const std::string is = describe(*t); is != wanted) {
-    add_problem("tensor '" + name + "' is " + is + ", not " + wanted);
+  if (!t->defined() || !(t->shape() == parameter.shape()) || !is_floating(t->dtype())) {
+    add_problem("tensor '" + name + "' is " + describe(*t) + ", not " + wanted);
   }
   return t;
 }

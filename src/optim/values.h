@@ -23,8 +23,8 @@ class StateReader {
   std::int64_t count(const std::string& name);  ///< 0 or more
   /// A value that must be this one.
   void expect(const std::string& name, const std::string& wanted);
-  /// A tensor that must be described like this: "float32[2,3]". Null where it is missing.
-  const Tensor* tensor(const std::string& name, const std::string& wanted);
+  /// What is kept beside a parameter: floating and of its shape. Null where it is missing.
+  const Tensor* tensor(const std::string& name, const Tensor& parameter);
 
   void add_problem(const std::string& problem);
   /// Throws ValueError when there was any problem; what nobody asked for is one too.

@@ -15,8 +15,6 @@ inline kernels::View view_of(const Tensor& t) noexcept {
 
 /// Of what is kept beside a parameter: half precision is too coarse to add up in.
 inline DType state_dtype(DType parameter) noexcept { return kernels::compute_dtype(parameter); }
-/// "float32[2,3]": what must be kept beside the parameter.
-std::string describe_state(const Tensor& parameter);
 
 /// Throws unless it can be updated in place by an optimizer: see Optimizer::add.
 void check_parameter(const Tensor& t, std::size_t index, const char* who);

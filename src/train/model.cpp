@@ -14,8 +14,8 @@ std::shared_ptr<nn::Module> make_mlp(const Config& config) {
   std::vector<std::int64_t> sizes = {kSide * kSide};
   sizes.insert(sizes.end(), config.hidden.begin(), config.hidden.end());
   sizes.push_back(kClasses);
-  return nn::sequential(nn::make<nn::Flatten>(),
-                        nn::make<nn::MLP>(sizes, nn::MLPOptions{.dropout = config.dropout}));
+  return nn::sequential({nn::make<nn::Flatten>(),
+                         nn::make<nn::MLP>(sizes, nn::MLPOptions{.dropout = config.dropout})});
 }
 
 /// Two convolutions that halve the picture each, and two layers on what is left.
@@ -25,11 +25,11 @@ std::shared_ptr<nn::Module> make_cnn(const Config& config) {
   constexpr std::int64_t kHidden = 128;
   constexpr std::int64_t kLeft = kSecond * (kSide / 4) * (kSide / 4);
   const nn::Conv2dOptions same{.padding = 1};
-  return nn::sequential(nn::make<nn::Conv2d>(1, kFirst, 3, same), nn::make<nn::ReLU>(),
-                        nn::make<nn::MaxPool2d>(2), nn::make<nn::Conv2d>(kFirst, kSecond, 3, same),
-                        nn::make<nn::ReLU>(), nn::make<nn::MaxPool2d>(2), nn::make<nn::Flatten>(),
-                        nn::make<nn::MLP>(std::vector<std::int64_t>{kLeft, kHidden, kClasses},
-                                          nn::MLPOptions{.dropout = config.dropout}));
+  return nn::sequential({nn::make<nn::Conv2d>(1, kFirst, 3, same), nn::make<nn::ReLU>(),
+                         nn::make<nn::MaxPool2d>(2), nn::make<nn::Conv2d>(kFirst, kSecond, 3, same),
+                         nn::make<nn::ReLU>(), nn::make<nn::MaxPool2d>(2), nn::make<nn::Flatten>(),
+                         nn::make<nn::MLP>(std::vector<std::int64_t>{kLeft, kHidden, kClasses},
+                                           nn::MLPOptions{.dropout = config.dropout})});
 }
 
 }  // namespace

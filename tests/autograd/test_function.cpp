@@ -1,4 +1,10 @@
 // Functions with a gradient of their own.
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
 #include "baregrad/error.h"
 #include "tests/autograd/support.h"
 
@@ -267,6 +273,90 @@ TEST(Function, BorrowedMemoryIsNotAddedTo) {
   sum(GivesBorrowed::apply(w)).backward();
   EXPECT_EQ(now(), fives);
   EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>(4, 10.0F)));
+}
+
+// ---- Containers of tensors ---------------------------------------------------------------------
+
+/// x0 + 2 x1 + 3 x2 ... of all it is given, and a number.
+struct Weighted : autograd::Function<Weighted> {
+  static constexpr const char* kName = "weighted";
+  template <class List>
+  static Tensor forward(Context& context, const List& list, double by) {
+    Tensor total = zeros({2}, DType::Float64);
+    double count = 0;
+    for (const Tensor& t : list) total = total + t * (by * ++count);
+    context.data["count"] = count;
+    context.data["by"] = by;
+    return total;
+  }
+  static Tensors backward(Context& context, const Tensors& g) {
+    const auto by = std::any_cast<double>(context.data.at("by"));
+    Tensors out;
+    for (double k = 1; k <= std::any_cast<double>(context.data.at("count")); ++k) {
+      const bool wanted = context.needs_grad(static_cast<std::size_t>(k) - 1);
+      out.push_back(wanted ? g[0] * (by * k) : Tensor());
+    }
+    return out;
+  }
+};
+
+TEST(Function, TakesContainersOfTensors) {
+  const Tensor a = leaf({1, 2});
+  const Tensor b = leaf({3, 4});
+  const Tensor still = Tensor::of<double>({5, 6});
+  const auto check = [&](const Tensor& y) {
+    ASSERT_STREQ(y.grad_fn(), "weighted");
+    a.zero_grad();
+    b.zero_grad();
+    sum(y).backward();
+    EXPECT_EQ(values(a.grad()), (std::vector<double>{10, 10}));
+    EXPECT_EQ(values(b.grad()), (std::vector<double>{30, 30}));
+    EXPECT_FALSE(still.grad().defined());
+  };
+  check(Weighted::apply(std::vector<Tensor>{a, still, b}, 10.0));
+  check(Weighted::apply(std::array<Tensor, 3>{a, still, b}, 10.0));
+  const Tensors list = {a, still, b};
+  check(Weighted::apply(list, 10.0));
+  check(Weighted::apply(std::span<const Tensor>(list), 10.0));
+  EXPECT_FALSE(Weighted::apply(std::vector<Tensor>{still}, 1.0).requires_grad());
+  EXPECT_FALSE(Weighted::apply(std::vector<Tensor>{}, 1.0).requires_grad());
+  EXPECT_EQ(
+      autograd::gradcheck(
+          [](const Tensors& in) { return Tensors{Weighted::apply(std::vector<Tensor>(in), 0.5)}; },
+          {a, b}),
+      "");
+}
+
+/// A pair, a map, an optional: tensors in the order in which they stand there.
+struct Nested : autograd::Function<Nested> {
+  static constexpr const char* kName = "nested";
+  using Map = std::map<std::string, Tensor>;
+  static Tensor forward(Context& context, const std::pair<Tensor, int>& pair, const Map& map,
+                        const std::optional<Tensor>& maybe) {
+    context.data["n"] = 1 + map.size() + 1;
+    return pair.first * pair.second + map.at("a") * map.at("b") * (maybe ? *maybe : ones({2}));
+  }
+  static Tensors backward(Context& context, const Tensors& g) {
+    Tensors out(std::any_cast<std::size_t>(context.data.at("n")));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = g[0] * static_cast<double>(i + 1);
+    return out;
+  }
+};
+
+TEST(Function, TakesTensorsInPairsMapsAndOptionals) {
+  const Tensor x = leaf({1, 1});
+  const Tensor a = leaf({1, 1});
+  const Tensor b = leaf({1, 1});
+  const Tensor m = leaf({1, 1});
+  sum(Nested::apply(std::pair(x, 3), Nested::Map{{"b", b}, {"a", a}}, std::optional(m))).backward();
+  EXPECT_EQ(values(x.grad()), (std::vector<double>{1, 1}));
+  EXPECT_EQ(values(a.grad()), (std::vector<double>{2, 2}));
+  EXPECT_EQ(values(b.grad()), (std::vector<double>{3, 3}));
+  EXPECT_EQ(values(m.grad()), (std::vector<double>{4, 4}));
+  // One that is not there has its place, as an undefined one does.
+  EXPECT_NO_THROW(
+      sum(Nested::apply(std::pair(x, 3), Nested::Map{{"b", b}, {"a", a}}, std::optional<Tensor>()))
+          .backward());
 }
 
 }  // namespace

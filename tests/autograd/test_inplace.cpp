@@ -106,7 +106,7 @@ TEST(InPlace, IndexPutKeepsTheOthersAndTheLastOfTheSame) {
   const Tensor x = leaf({1, 2, 3, 4});
   const Tensor v = leaf({10, 20, 30});
   const Tensor y = x * 1.0;
-  y.index_put({Tensor::of<std::int64_t>({0, 2, 0})}, v);
+  y.index_put_({Tensor::of<std::int64_t>({0, 2, 0})}, v);
   EXPECT_EQ(values(y), (std::vector<double>{30, 2, 20, 4}));
   sum(y * Tensor::of<double>({1, 10, 100, 1000})).backward();
   EXPECT_EQ(values(x.grad()), (std::vector<double>{0, 10, 0, 1000}));

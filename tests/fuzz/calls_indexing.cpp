@@ -98,6 +98,12 @@ std::vector<Row> indexing_rows() {
          const std::vector<Index> indices = s.index_list(x);
          return {index(x, indices)};
        }},
+      {"index_put",
+       [](Source& s) -> Results {
+         const Tensor x = s.target();
+         const std::vector<Index> indices = s.index_list(x, Size::Bounded);
+         return {index_put(x, indices, s.scalar(), s.flag())};
+       }},
       {"index_put_",
        [](Source& s) -> Results {
          const Tensor x = s.target();

@@ -216,17 +216,23 @@ void add_methods(std::vector<Row>& rows) {
          const Tensor x = s.tensor();
          return {x.index(s.index_list(x))};
        }},
-      {"Tensor::index_put(tensor)",
+      {"Tensor::index_put_(tensor)",
        [](Source& s) -> Results {
          const Tensor x = s.target();
          const std::vector<Index> indices = s.index_list(x, Size::Bounded);
-         return {x.index_put(indices, s.partner(x))};
+         return {x.index_put_(indices, s.partner(x))};
        }},
-      {"Tensor::index_put(scalar)",
+      {"Tensor::index_put_(scalar)",
        [](Source& s) -> Results {
          const Tensor x = s.target();
          const std::vector<Index> indices = s.index_list(x, Size::Bounded);
-         return {x.index_put(indices, s.scalar())};
+         return {x.index_put_(indices, s.scalar())};
+       }},
+      {"Tensor::index_put",
+       [](Source& s) -> Results {
+         const Tensor x = s.target();
+         const std::vector<Index> indices = s.index_list(x, Size::Bounded);
+         return {s.flag() ? x.index_put(indices, s.partner(x)) : x.index_put(indices, s.scalar())};
        }},
       {"Tensor::copy_",
        [](Source& s) -> Results {

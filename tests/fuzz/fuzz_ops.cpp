@@ -250,7 +250,9 @@ std::string missing_rows(const std::vector<Row>& rows) {
   std::string out;
   std::string line;
   int found = 0;
+  const std::string pure = "[[nodiscard]] ";
   while (std::getline(header, line)) {
+    if (line.rfind(pure, 0) == 0) line.erase(0, pure.size());
     const std::size_t bracket = line.find('(');
     if (line.rfind("BAREGRAD_API ", 0) != 0 || bracket == std::string::npos) continue;
     const std::size_t before = line.find_last_of(" &", bracket);

@@ -23,8 +23,8 @@ std::vector<GoldenRow> layer_rows() {
       one_input<nn::Dropout>("dropout_eval", 0.25),
       {"sequential",
        [] {
-         return nn::sequential(make<nn::Linear>(3, 4), make<nn::Tanh>(),
-                               nn::sequential(make<nn::Linear>(4, 2), make<nn::Identity>()));
+         return nn::sequential({make<nn::Linear>(3, 4), make<nn::Tanh>(),
+                                nn::sequential({make<nn::Linear>(4, 2), make<nn::Identity>()})});
        },
        [](nn::Module& m, const Tensors& in) { return Tensors{m(in[0])}; }},
       one_input<nn::ReLU>("relu"),

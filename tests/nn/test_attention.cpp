@@ -111,7 +111,7 @@ TEST(Attention, Errors) {
 
 TEST(EncoderLayer, LabelsItsParts) {
   auto net = nn::sequential(
-      nn::make<nn::TransformerEncoderLayer>(4, 2, nn::TransformerEncoderLayerOptions{}));
+      {nn::make<nn::TransformerEncoderLayer>(4, 2, nn::TransformerEncoderLayerOptions{})});
   net->eval();
   const std::string table = graph::summary((*net)(randn({3, 2, 4})));
   for (const char* part : {"0/self_attn/out_proj", "0/linear1", "0/linear2", "0/norm2"}) {

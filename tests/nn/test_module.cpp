@@ -11,7 +11,8 @@ using nn::make;
 struct Net : nn::Module {
   std::shared_ptr<nn::Linear> hidden = register_module("hidden", make<nn::Linear>(3, 4));
   std::shared_ptr<nn::Sequential> tail = register_module(
-      "tail", nn::sequential(make<nn::ReLU>(), make<nn::Linear>(4, 2, false), make<nn::Dropout>()));
+      "tail",
+      nn::sequential({make<nn::ReLU>(), make<nn::Linear>(4, 2, false), make<nn::Dropout>()}));
   Tensor scale = ones({2});
   Tensor steps = zeros({}, DType::Int64);
   Tensor cache = zeros({3});
@@ -180,14 +181,14 @@ TEST(Module, TiedWeightsAreOneParameter) {
   auto first = make<nn::Linear>(2, 2, false);
   auto second = make<nn::Linear>(2, 2, false);
   second->weight = first->weight;
-  nn::Sequential net(first, second);
+  nn::Sequential net{first, second};
   EXPECT_EQ(names(net.named_parameters()), (Names{"0.weight"}));
   EXPECT_EQ(names(net.state_dict()), (Names{"0.weight", "1.weight"}));
   EXPECT_EQ(net.parameter_count(), 4);
   net.to(float64);
   EXPECT_TRUE(first->weight.is_same(second->weight));
   // And a module that stands in two places.
-  nn::Sequential twice(first, first);
+  nn::Sequential twice{first, first};
   EXPECT_EQ(twice.parameters().size(), 1U);
   EXPECT_EQ(names(twice.state_dict()), (Names{"0.weight", "1.weight"}));
 }
@@ -239,8 +240,8 @@ TEST(Module, AModuleIsNotBelowItself) {
 }
 
 TEST(Module, DeepNesting) {
-  auto net = nn::sequential(make<nn::Linear>(2, 2));
-  for (int i = 0; i < 500; ++i) net = nn::sequential(net);
+  auto net = nn::sequential({make<nn::Linear>(2, 2)});
+  for (int i = 0; i < 500; ++i) net = nn::sequential({net});
   EXPECT_EQ(net->named_modules().size(), 502U);
   EXPECT_EQ(net->parameters().size(), 2U);
   net->eval().to(float64);
@@ -339,14 +340,14 @@ TEST(Module, WhatTheClassHoldsStays) {
   EXPECT_THROW(net.remove("steps"), ValueError);
   EXPECT_THROW(net.remove("hidden"), ValueError);
   EXPECT_THROW(net.add_module("hidden", make<nn::Linear>(3, 4)), ValueError);
-  const auto chain = nn::sequential(make<nn::ReLU>(), make<nn::ReLU>());
+  const auto chain = nn::sequential({make<nn::ReLU>(), make<nn::ReLU>()});
   chain->add_module("1", make<nn::Linear>(2, 2));
   EXPECT_EQ(names(chain->state_dict()), (Names{"1.weight", "1.bias"}));
   EXPECT_THROW(chain->add_module("1", chain), ValueError);
 }
 
 TEST(Module, SetCallStandsForForward) {
-  const auto chain = nn::sequential(make<nn::Identity>(), make<nn::Identity>());
+  const auto chain = nn::sequential({make<nn::Identity>(), make<nn::Identity>()});
   EXPECT_FALSE(chain->has_call());
   chain->at(0).set_call([](nn::Module& self, const Tensor& x) { return self.forward(x) * 3.0; });
   EXPECT_TRUE(near((*chain)(ones({2})), full({2}, 3.0), 0, 0));

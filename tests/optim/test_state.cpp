@@ -167,7 +167,7 @@ TEST(State, EverythingThatDoesNotFitIsListedAndNothingChanges) {
   const State good = optimizer.state();
   State bad = good;
   bad.tensors[0].tensor = zeros({5}, DType::Float32);
-  bad.tensors[1].tensor = zeros({4}, DType::Float64);
+  bad.tensors[1].tensor = zeros({4}, DType::Int64);
   bad.tensors[2].name = "1.exp_average";
   bad.values.erase("group.0.eps");
   bad.values["group.0.lr"] = "fast";
@@ -179,7 +179,7 @@ TEST(State, EverythingThatDoesNotFitIsListedAndNothingChanges) {
             "  'group.0.eps' is missing\n"
             "  '0.step' is not a whole number from 0: '-3'\n"
             "  tensor '0.exp_avg' is float32[5], not float32[4]\n"
-            "  tensor '0.exp_avg_sq' is float64[4], not float32[4]\n"
+            "  tensor '0.exp_avg_sq' is int64[4], not float32[4]\n"
             "  tensor '1.exp_avg' is missing: float32[2]\n"
             "  tensor '1.exp_average' is not expected\n"
             "  'extra' is not expected");

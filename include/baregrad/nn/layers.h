@@ -1,6 +1,7 @@
 // Layers without a window over space or time: Linear, Embedding, Dropout, and what joins layers.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,10 @@ class BAREGRAD_API Linear : public Module {
  public:
   Linear(std::int64_t in_features, std::int64_t out_features, bool with_bias = true,
          Activation activation = Activation::None, Generator* generator = nullptr);
+  /// A number is no switch: Linear(784, 128, 10).
+  template <NoSwitch T>
+  Linear(std::int64_t, std::int64_t, T, Activation = Activation::None,
+         Generator* = nullptr) = delete;
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
   void reset_parameters(Generator* generator = nullptr);
@@ -62,6 +67,8 @@ BAREGRAD_API Tensor embedding(const Tensor& indices, const Tensor& weight,
 class BAREGRAD_API Dropout : public Module {
  public:
   explicit Dropout(double p = 0.5, Generator* generator = nullptr);
+  template <Switch T>
+  explicit Dropout(T, Generator* = nullptr) = delete;
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
   double p() const noexcept { return p_; }
@@ -72,6 +79,11 @@ class BAREGRAD_API Dropout : public Module {
 };
 BAREGRAD_API Tensor dropout(const Tensor& x, double p = 0.5, bool training = true,
                             Generator* generator = nullptr);
+/// dropout(x, training) would drop everything.
+template <Switch T>
+Tensor dropout(const Tensor&, T, bool = true, Generator* = nullptr) = delete;
+template <NoSwitch T>
+Tensor dropout(const Tensor&, double, T, Generator* = nullptr) = delete;
 
 /// Joins the axes from start to end into one; the batch's axis stays by default.
 class BAREGRAD_API Flatten : public Module {
@@ -94,10 +106,7 @@ class BAREGRAD_API Identity : public Module {
 class BAREGRAD_API Sequential : public Module {
  public:
   Sequential() = default;
-  template <class... M>
-  explicit Sequential(const std::shared_ptr<M>&... modules) {
-    (push_back(modules), ...);
-  }
+  Sequential(std::initializer_list<ModulePtr> modules);
   Tensor forward(const Tensor& x) override;
   Sequential& push_back(ModulePtr module);
   Sequential& push_back(const std::string& name, ModulePtr module);
@@ -105,11 +114,15 @@ class BAREGRAD_API Sequential : public Module {
   /// Throws IndexError.
   Module& at(std::size_t position) const;
 };
-/// sequential(make<Linear>(784, 128), make<ReLU>(), make<Linear>(128, 10))
+/// sequential({make<Linear>(784, 128), make<ReLU>(), make<Linear>(128, 10)})
+///
+/// C++ evaluates what stands in braces from left to right, so that the layers draw their weights in
+/// this order, as Python's do. The arguments of a function it evaluates in any order: without the
+/// braces the weights would depend on the compiler, and it does not compile.
+[[nodiscard]] BAREGRAD_API std::shared_ptr<Sequential> sequential(
+    std::initializer_list<ModulePtr> modules = {});
 template <class... M>
-std::shared_ptr<Sequential> sequential(const std::shared_ptr<M>&... modules) {
-  return std::make_shared<Sequential>(modules...);
-}
+std::shared_ptr<Sequential> sequential(const std::shared_ptr<M>&... modules) = delete;
 
 struct MLPOptions {
   Activation activation = Activation::Relu;  ///< after every layer but the last

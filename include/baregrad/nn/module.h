@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -34,7 +35,8 @@ struct Slot {
   std::string name;
   Tensor* tensor;
   bool persistent = true;
-  bool kept = false;  ///< by the module itself: no member of its class
+  bool kept = false;       ///< by the module itself: no member of its class
+  Tensor registered = {};  ///< of a parameter: the tensor that optimizers were given
 };
 
 /// Members are registered by reference, so a module stays where it was made, in a shared_ptr:
@@ -44,6 +46,11 @@ struct Slot {
 ///     128)); std::shared_ptr<nn::Linear> out = register_module("out", nn::make<nn::Linear>(128,
 ///     10)); Tensor forward(const Tensor& x) override { return (*out)(relu((*hidden)(x))); }
 ///   };
+///
+/// Values are written into a parameter, `weight.copy_(...)` under no_grad: `weight = zeros(...)`
+/// puts a tensor in its place that nobody trains, and the next call of the module or of one of its
+/// lists throws ValueError. A leaf of the same shape that requires a gradient may be assigned, to
+/// tie weights (`decoder->weight = encoder->weight`), before the optimizer is made.
 ///
 /// Not for several threads at once, but for forward in eval mode and under no_grad.
 class BAREGRAD_API Module {
@@ -61,9 +68,9 @@ class BAREGRAD_API Module {
 
   /// In registration order, the module's own before its children's, under dotted names. A
   /// parameter that is registered twice (tied weights) is listed once, under its first name.
-  NamedTensors named_parameters() const;
-  std::vector<Tensor> parameters() const;
-  NamedTensors named_buffers() const;
+  [[nodiscard]] NamedTensors named_parameters() const;
+  [[nodiscard]] std::vector<Tensor> parameters() const;
+  [[nodiscard]] NamedTensors named_buffers() const;
   /// The children themselves, as registered.
   const std::vector<std::pair<std::string, ModulePtr>>& children() const noexcept {
     return children_;
@@ -71,19 +78,20 @@ class BAREGRAD_API Module {
   /// Its name in the parent that registered it last, else "".
   const std::string& name() const noexcept { return name_; }
   /// This module and all below it, each once.
-  std::vector<NamedModule> named_modules();
+  [[nodiscard]] std::vector<NamedModule> named_modules();
   /// Elements of all parameters.
-  std::int64_t parameter_count() const;
+  [[nodiscard]] std::int64_t parameter_count() const;
 
   /// Parameters and persistent buffers under the names PyTorch gives them. Shares memory with the
   /// module; without history.
-  NamedTensors state_dict() const;
+  [[nodiscard]] NamedTensors state_dict() const;
   /// Copies values in, converting dtypes of one kind. Throws one ValueError that names every
   /// missing, unexpected and ill-fitting key, before anything is written. Without `strict`, missing
   /// and unexpected keys are returned instead.
   LoadResult load_state_dict(const NamedTensors& state, bool strict = true);
   /// Puts `value` in the place of a parameter, by dotted name: to tie weights, or to call the
-  /// module with tensors that have a history. Shapes must agree; throws ValueError, ShapeError.
+  /// module with tensors that have a history. Shapes must agree; throws ValueError, ShapeError. An
+  /// optimizer that was made before goes on with the old tensor.
   void set_parameter(const std::string& name, const Tensor& value);
 
   /// Training (the default) or evaluation, here and below.
@@ -93,8 +101,10 @@ class BAREGRAD_API Module {
 
   /// fn on everything below, then on this module.
   Module& apply(const std::function<void(Module&)>& fn);
-  /// Floating parameters (with their gradients) and buffers in another floating dtype; tied ones
-  /// stay tied. Parameters are new tensors after that: make the optimizer later.
+  /// Floating parameters (with their gradients) and buffers in another floating dtype. Parameters
+  /// stay the tensors they are (see Tensor::set_data): optimizers, averages, hooks and other
+  /// handles go on with them, tied ones stay tied. Buffers are new tensors. Where memory runs out,
+  /// nothing has changed.
   Module& to(DType dtype);
   Module& requires_grad_(bool wanted = true);
   /// Drops all gradients.
@@ -106,6 +116,9 @@ class BAREGRAD_API Module {
   /// is. The reference holds until remove(name).
   Tensor& add_parameter(std::string name, Tensor value);
   Tensor& add_buffer(std::string name, Tensor value, bool persistent = true);
+  /// Puts a tensor, perhaps an undefined one, in the place of the parameter or buffer of this name,
+  /// which is one of the module's own. Throws ValueError when there is none.
+  void replace_own(const std::string& name, Tensor value);
   /// Takes the place of a child of this name that was added before, or comes last.
   void add_module(const std::string& name, ModulePtr module);
   /// Forgets an added parameter, buffer or child; false when there is none of this name. Throws
@@ -123,7 +136,7 @@ class BAREGRAD_API Module {
   bool has_call() const noexcept { return static_cast<bool>(call_); }
 
   /// As PyTorch prints it: nested, each with its extra_repr.
-  std::string to_string() const;
+  [[nodiscard]] std::string to_string() const;
   /// The class's name; what is inside the brackets of to_string.
   virtual std::string type_name() const;
   virtual std::string extra_repr() const;
@@ -148,9 +161,18 @@ class BAREGRAD_API Module {
   struct NamedSlot {
     std::string name;
     Tensor* tensor;
+    Slot* slot;
   };
   enum class Slots { Parameters, Buffers, State, All };
 
+  /// Throws ValueError where a member was assigned a tensor that would not be trained.
+  void check_members() {
+    for (Slot& slot : parameters_) {
+      if (!slot.tensor->is_same(slot.registered)) [[unlikely]]
+        settle(slot);
+    }
+  }
+  void settle(Slot& slot) const;
   void check_child(const std::string& name, const ModulePtr& module) const;
   bool remove_slot(std::vector<Slot>& slots, const std::string& name);
   void check_name(const std::string& name, const char* who) const;
@@ -169,8 +191,13 @@ class BAREGRAD_API Module {
 
 /// make<Linear>(784, 128)
 template <class M, class... Args>
-std::shared_ptr<M> make(Args&&... args) {
+[[nodiscard]] std::shared_ptr<M> make(Args&&... args) {
   return std::make_shared<M>(std::forward<Args>(args)...);
+}
+/// make<Sequential>({...})
+template <class M>
+[[nodiscard]] std::shared_ptr<M> make(std::initializer_list<ModulePtr> modules) {
+  return std::make_shared<M>(modules);
 }
 
 BAREGRAD_API std::ostream& operator<<(std::ostream& out, const Module& module);

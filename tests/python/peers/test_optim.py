@@ -186,3 +186,24 @@ def test_plateau(options):
             schedule.step(metric)
         assert schedules[0].get_last_lr() == pytest.approx(schedules[1].get_last_lr(), rel=1e-12)
         assert schedules[0].best == schedules[1].best
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_an_optimizer_made_before_double(kind):
+    rng = np.random.default_rng(3)
+    weight, bias = rng.normal(size=(2, 3)).astype(np.float32), np.zeros(2, np.float32)
+    x = rng.normal(size=(5, 3))
+    results = []
+    for module, tensor in ((bg, bg.tensor), (torch, torch.tensor)):
+        net = module.nn.Linear(3, 2)
+        net.load_state_dict({"weight": tensor(weight), "bias": tensor(bias)})
+        held = net.weight
+        optimizer = getattr(module.optim, kind)(net.parameters(), lr=0.05)
+        net.double()
+        assert net.weight is held
+        for _ in range(10):
+            optimizer.zero_grad()
+            (net(tensor(x)) ** 2).sum().backward()
+            optimizer.step()
+        results.append(net.weight.detach().numpy())
+    np.testing.assert_allclose(results[0], results[1], rtol=0, atol=1e-12)
