@@ -11,8 +11,8 @@ namespace baregrad::cli {
 void check_environment() {
   const std::string problem = parallel::thread_variable_problem();
   if (!problem.empty()) throw ValueError(problem);
-  kernels::active_isa();
-  current_allocator();
+  static_cast<void>(kernels::active_isa());
+  static_cast<void>(current_allocator());
 }
 
 }  // namespace baregrad::cli

@@ -249,8 +249,8 @@ TEST(Module, DeepNesting) {
 }
 
 TEST(Module, NestedTooDeepForTheStackIsAnErrorAndGoesWithoutRecursion) {
-  auto net = nn::sequential(make<nn::Linear>(2, 2));
-  for (int i = 0; i < 200000; ++i) net = nn::sequential(net);
+  auto net = nn::sequential({make<nn::Linear>(2, 2)});
+  for (int i = 0; i < 200000; ++i) net = nn::sequential({net});
   EXPECT_THROW((*net)(ones({1, 2})), ValueError);
   EXPECT_THROW(static_cast<void>(net->to_string()), ValueError);
   EXPECT_THROW(static_cast<void>(net->named_parameters()), ValueError);

@@ -80,8 +80,8 @@ TEST(Undefined, MethodsNameTheirOp) {
   BG_UNDEFINED("clone", u.clone());
   BG_UNDEFINED("reshape", u.reshape({1}));
   BG_UNDEFINED("view", u.view({1}));
-  BG_UNDEFINED("permute_dims", u.permute({0}));
-  BG_UNDEFINED("swapaxes", u.transpose(0, 1));
+  BG_UNDEFINED("permute", u.permute({0}));
+  BG_UNDEFINED("transpose", u.transpose(0, 1));
   BG_UNDEFINED("matrix_transpose", u.mT());
   BG_UNDEFINED("expand", u.expand({1}));
   BG_UNDEFINED("select", u[0]);
