@@ -81,7 +81,8 @@ class Dims {
   }
 
  private:
-  std::int64_t place(std::int64_t i) const {
+  // Inlined also where the compiler would not: views of small tensors are made of such accesses.
+  [[gnu::always_inline]] std::int64_t place(std::int64_t i) const {
     if (static_cast<std::uint64_t>(i) < static_cast<std::uint64_t>(size_)) [[likely]]
       return i;
     if (i >= 0 || i < -size_) detail::throw_dims_index(i, size_);
