@@ -4,12 +4,15 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +38,26 @@ struct Descriptor {
 
 [[noreturn]] void fail(const char* what, int error) {
   throw IoError(fmt::format("graph: {}: {}", what, std::strerror(error)));
+}
+
+/// A second or two is usual; a finished run does not wait for ever.
+constexpr std::chrono::seconds kMostSeconds{30};
+
+/// False when the time is over before the other end is closed.
+bool read_until_end(int descriptor, std::string& text) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point deadline = Clock::now() + kMostSeconds;
+  std::array<char, 65536> buffer;
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) return false;
+    pollfd ready{descriptor, POLLIN, 0};
+    if (::poll(&ready, 1, static_cast<int>(left.count())) <= 0) continue;  // a signal, or the end
+    const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
+    if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (got == 0 || (got < 0 && errno != EINTR)) return true;
+  }
 }
 
 }  // namespace
@@ -79,14 +102,13 @@ std::string svg_of_dot(const std::string& dot) {
   child_out.reset();
 
   std::string svg;
-  std::array<char, 65536> buffer;
-  for (;;) {
-    const ssize_t got = ::read(out.fd, buffer.data(), buffer.size());
-    if (got > 0) svg.append(buffer.data(), static_cast<std::size_t>(got));
-    if (got == 0 || (got < 0 && errno != EINTR)) break;
-  }
+  const bool in_time = read_until_end(out.fd, svg);
+  if (!in_time) ::kill(child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!in_time) {
+    throw IoError(fmt::format("graph: dot took more than {} s", kMostSeconds.count()));
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || svg.empty()) {
     throw IoError("graph: dot failed");

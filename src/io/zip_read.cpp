@@ -9,6 +9,7 @@
 #include "core/message.h"
 #include "io/text.h"
 #include "io/zip.h"
+#include "parallel/interrupt.h"
 
 namespace baregrad::io {
 
@@ -227,9 +228,11 @@ ZipReader::~ZipReader() {
 void ZipReader::fail(const char* what) const { throw IoError(message(where_, ": ", what)); }
 
 void ZipReader::read(void* out, std::size_t bytes) {
-  constexpr std::size_t kStep = 1U << 30;  // zlib counts in 32 bits
+  constexpr std::size_t kStep = 1U << 20;    // what is unpacked between two polls
+  constexpr std::size_t kMostIn = 1U << 30;  // zlib counts in 32 bits
   auto* to = static_cast<std::uint8_t*>(out);
   while (bytes > 0) {
+    parallel::poll_interrupt();
     const std::size_t step = std::min(bytes, kStep);
     std::size_t got = step;
     if (stream_ == nullptr) {
@@ -238,7 +241,7 @@ void ZipReader::read(void* out, std::size_t bytes) {
       z_stream& z = stream_->z;
       const auto rest = member_.packed.subspan(stream_->taken);
       z.next_in = const_cast<std::uint8_t*>(rest.data());  // zlib only reads there
-      z.avail_in = static_cast<uInt>(std::min(rest.size(), kStep));
+      z.avail_in = static_cast<uInt>(std::min(rest.size(), kMostIn));
       const std::size_t given = z.avail_in;
       z.next_out = to;
       z.avail_out = static_cast<uInt>(step);

@@ -273,7 +273,8 @@ class RealRunTest(unittest.TestCase):
                 file.write(b"\0\0\x08\x01" + size + bytes(i % 10 for i in range(count)))
 
     def test_a_failing_dot_is_a_warning(self):
-        for number, body in enumerate(["exit 1", "kill -9 $$", "cat; exit 3", "exit 0"]):
+        bodies = ["exit 1", "kill -9 $$", "cat; exit 3", "exit 0"]
+        for number, body in enumerate([*bodies, "exec sleep 50"] if LONG else bodies):
             with self.subTest(body):
                 tools = self.folder / f"tools{number}"
                 tools.mkdir()
