@@ -42,9 +42,8 @@ void def_scaled(nb::module_& m, const char* name, Binary op) {
   m.def(
       name,
       [op, name](const Operand& x, const Operand& y, const Scalar& alpha) {
-        return unlocked(work_of(x, y), [&] {
-          return in_name_of(name, [&] { return op(x, multiply(y, alpha)); });
-        });
+        return unlocked(work_of(x, y),
+                        [&] { return in_name_of(name, [&] { return scaled(op, x, y, alpha); }); });
       },
       nb::arg(), nb::arg(), nb::kw_only(), nb::arg("alpha"),
       nb::sig(signature(name, "x1: Operand, x2: Operand, /, *, alpha: int | float").c_str()));

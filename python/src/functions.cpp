@@ -74,6 +74,14 @@ std::vector<Tensor> tensors_in(const nb::args& args, const char* who) {
   return tensors;
 }
 
+Scalar product_of(const Scalar& x, const Scalar& y) {
+  std::int64_t whole = 0;
+  const bool integers = x.kind() != Scalar::Kind::Float && y.kind() != Scalar::Kind::Float &&
+                        x.kind() != Scalar::Kind::UInt && y.kind() != Scalar::Kind::UInt;
+  if (integers && !__builtin_mul_overflow(x.to_int64(), y.to_int64(), &whole)) return {whole};
+  return {x.to_double() * y.to_double()};
+}
+
 Tensor squeezed_where_one(const Tensor& x, const Axes& axes) {
   if (axes.all()) return squeeze(x);
   axes_mask(axes, std::max(x.ndim(), 1), "squeeze");  // 0-d tensors have one axis here

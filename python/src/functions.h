@@ -13,6 +13,7 @@
 #include "call.h"
 #include "casters.h"
 #include "core/rename.h"
+#include "ops/widened.h"
 
 namespace baregrad::python {
 
@@ -53,12 +54,31 @@ using Position = Tensor (*)(const Tensor&, std::optional<std::int64_t>, bool);
 using Spread = Tensor (*)(const Tensor&, const Axes&, double, bool);
 using AlongAxis = Tensor (*)(const Tensor&, std::int64_t);
 
+/// Of integers an integer, while 64 bits hold it.
+Scalar product_of(const Scalar& x, const Scalar& y);
+
 /// f under another name: its errors start with `who`.
 template <class Result, class... Args>
 auto called(const char* who, Result (*f)(Args...)) {
   return [who, f](Args... args) -> Result {
     return in_name_of(who, [&]() -> Result { return f(static_cast<Args&&>(args)...); });
   };
+}
+
+/// op(x, alpha * y), op being add or subtract. Half precision is rounded once, numbers are
+/// multiplied as numbers.
+template <class Op, class X>
+decltype(auto) scaled_into(Op op, const X& x, const Operand& y, const Scalar& alpha) {
+  if (y.tensor() == nullptr) return op(x, Operand(product_of(y.scalar(), alpha)));
+  const Tensor part = multiply(Widened({})(*y.tensor()), alpha);
+  return op(x, Operand(part));
+}
+inline Tensor scaled(Tensor (*op)(const Operand&, const Operand&), const Operand& x,
+                     const Operand& y, const Scalar& alpha) {
+  const Tensor none;
+  const Widened wide(
+      {x.tensor() != nullptr ? x.tensor() : &none, y.tensor() != nullptr ? y.tensor() : &none});
+  return wide.rounded(scaled_into(op, x, y, alpha));
 }
 
 /// What roll shifts by: integers of any size, those beyond 64 bits modulo the size they go round.

@@ -7,6 +7,7 @@
 #include "baregrad/ops.h"
 #include "core/message.h"
 #include "functions.h"
+#include "ops/widened.h"
 
 namespace baregrad::python {
 namespace {
@@ -224,8 +225,11 @@ Tensor differences(const Tensor& x, std::int64_t axis, std::int64_t n,
   Tensor result = parts.size() == 1 ? x : concat(parts, axis);
   // Nothing is left after as many rounds as there are elements.
   n = std::min(n, result.size(axis));
-  for (; n > 0; --n) result = between_neighbours(result, axis);
-  return result;
+  if (n == 1) return between_neighbours(result, axis);
+  const Widened wide({&result});
+  Tensor rest = wide(result);
+  for (; n > 0; --n) rest = between_neighbours(rest, axis);
+  return wide.rounded(rest);
 }
 
 void bind_scans(nb::module_& m) {

@@ -8,6 +8,7 @@
 #include "baregrad/ops.h"
 #include "call.h"
 #include "core/rename.h"
+#include "functions.h"
 #include "tensor_slots.h"
 
 namespace baregrad::python {
@@ -61,7 +62,7 @@ void def_scaled(TensorClass& tensor, const char* name, Binary op) {
       name,
       [op, name](const Tensor& x, const Operand& other, const Scalar& alpha) {
         return unlocked(work_of(x, other), [&] {
-          return in_name_of(name, [&] { return op(x, multiply(other, alpha)); });
+          return in_name_of(name, [&] { return scaled(op, x, other, alpha); });
         });
       },
       nb::arg("other"), nb::kw_only(), nb::arg("alpha"));
@@ -71,7 +72,7 @@ void def_scaled_(TensorClass& tensor, const char* name, BinaryInPlace op) {
       name,
       [op, name](nb::object self, const Operand& other, const Scalar& alpha) {
         return in_place(std::move(self), [&](const Tensor& x) {
-          in_name_of(name, [&] { op(x, multiply(other, alpha)); });
+          in_name_of(name, [&] { scaled_into(op, x, other, alpha); });
         });
       },
       nb::arg("other"), nb::kw_only(), nb::arg("alpha"));

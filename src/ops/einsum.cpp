@@ -8,6 +8,7 @@
 #include "baregrad/ops.h"
 #include "core/message.h"
 #include "ops/positions.h"
+#include "ops/widened.h"
 
 namespace baregrad {
 
@@ -288,6 +289,11 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
     }
   }
 
+  // Two operands are one product. Between several, half precision would round.
+  const Widened wide(operands.size() > 2 ? operands : std::vector<Tensor>());
+  if (operands.size() > 2) {
+    for (Named& operand : named) operand.tensor = wide(operand.tensor);
+  }
   Named result = named[0];
   for (std::size_t i = 1; i < named.size(); ++i) {
     Labels wanted = output;
@@ -303,7 +309,7 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
   result.sum_out(gone);
   result.arrange(output);
   // A result of its own, as from every other op that is not a view.
-  return named.size() == 1 && gone.empty() ? clone(result.tensor) : result.tensor;
+  return named.size() == 1 && gone.empty() ? clone(result.tensor) : wide.rounded(result.tensor);
 }
 
 }  // namespace baregrad

@@ -7,11 +7,13 @@
 #include "core/checked.h"
 #include "core/history.h"
 #include "core/message.h"
+#include "core/rename.h"
 #include "ops/activation_name.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
 #include "ops/named.h"
 #include "ops/positions.h"
+#include "ops/widened.h"
 
 namespace baregrad {
 
@@ -226,11 +228,16 @@ Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& be
   const std::array<const Tensor*, 3> inputs{&x, &a, &b};
   for (const Tensor* t : inputs) require_defined(*t, "an input", "addmm");
   infer_addmm({OpId::addmm, inputs});
-  Tensor product = run(OpId::matmul, {&a, &b}, {}, "addmm");
-  if (!plain_product) product = multiply(product, alpha);
-  // As in PyTorch: NaN in x does not pass a beta of 0.
-  if (beta.to_double() == 0.0) return product;
-  return add(plain_sum ? x : multiply(x, beta), product);
+  return in_name_of("addmm", [&] {
+    const bool without_x = beta.to_double() == 0.0;
+    const Tensor none;
+    const Widened wide({without_x ? &none : &x, &a, &b});
+    Tensor product = matmul(wide(a), wide(b));
+    if (!plain_product) product = multiply(product, alpha);
+    // As in PyTorch: NaN in x does not pass a beta of 0.
+    if (without_x) return wide.rounded(product);
+    return wide.rounded(add(plain_sum ? wide(x) : multiply(wide(x), beta), product));
+  });
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <vector>
 
 #include "baregrad/ops.h"
 
@@ -13,12 +14,10 @@ class Widened {
  public:
   /// The floating tensors that the op takes; undefined and other ones do not matter.
   Widened(std::initializer_list<const Tensor*> inputs) {
-    bool any = false;
-    for (const Tensor* t : inputs) {
-      if (!t->defined() || !is_floating(t->dtype())) continue;
-      result_ = any ? promote(result_, t->dtype()) : t->dtype();
-      any = true;
-    }
+    for (const Tensor* t : inputs) add(*t);
+  }
+  explicit Widened(const std::vector<Tensor>& inputs) {
+    for (const Tensor& t : inputs) add(t);
   }
   /// The input as it is computed with.
   Tensor operator()(const Tensor& t) const {
@@ -26,10 +25,19 @@ class Widened {
     return astype(t, DType::Float32);
   }
   /// The op's result in the dtype that the inputs promote to.
-  Tensor rounded(const Tensor& t) const { return itemsize(result_) == 2 ? astype(t, result_) : t; }
+  Tensor rounded(const Tensor& t) const {
+    return itemsize(result_) == 2 ? astype(t, result_, false) : t;
+  }
 
  private:
+  void add(const Tensor& t) {
+    if (!t.defined() || !is_floating(t.dtype())) return;
+    result_ = any_ ? promote(result_, t.dtype()) : t.dtype();
+    any_ = true;
+  }
+
   DType result_ = DType::Float32;
+  bool any_ = false;
 };
 
 }  // namespace baregrad

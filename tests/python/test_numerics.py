@@ -74,6 +74,30 @@ def test_gradients_of_half_precision_are_rounded_once(dtype):
         np.testing.assert_allclose(mine[fine], want[fine], rtol=12 * ulp, atol=12 * ulp, err_msg=str(k))
 
 
+def test_sums_of_products_in_half_precision_are_rounded_once():
+    x, y = bg.asarray([1.0, -60000.0], dtype=bg.float16), bg.asarray([2.0, 30000.0], dtype=bg.float16)
+    assert numbers(x.add(y, alpha=3)).tolist() == [7, 30000]  # 90000 is not a float16
+    assert numbers(bg.subtract(x, y, alpha=-3)).tolist() == [7, 30000]
+    assert numbers(x.clone().add_(y, alpha=3)).tolist() == [7, 30000]
+    assert x.add(2.0, alpha=3).dtype == bg.float16
+    big = bg.full((2, 2), 200, dtype=bg.float16)
+    third = bg.full((2, 2), 2**-5, dtype=bg.float16)
+    assert bg.einsum("ij,jk,kl->il", big, big, third)[0, 0].item() == 80000 * 2**-4
+    assert bg.addmm(big, big, big, beta=1, alpha=2**-3)[0, 0].item() == 10200
+    assert bg.diff(bg.asarray([60000.0, -60000.0, 0.0], dtype=bg.float16), n=2).tolist() == [math.inf]
+    assert bg.diff(bg.asarray([0.0, 60000, -5000, -60000, 0], dtype=bg.float16), n=4).dtype == bg.float16
+
+
+def test_numbers_are_scaled_as_numbers():
+    x = bg.asarray([1.0], dtype=bg.float64)
+    assert x.add(0.1, alpha=3).item() == 1 + 0.1 * 3
+    assert bg.subtract(x, 0.1, alpha=3).item() == 1 - 0.1 * 3
+    assert x.clone().add_(0.1, alpha=3).item() == 1 + 0.1 * 3
+    assert bg.asarray([5]).add(2, alpha=3).tolist() == [11]
+    with pytest.raises(ValueError, match="^add: "):
+        bg.asarray([5], dtype=bg.uint8).add(-2, alpha=3)
+
+
 # ---- Variances of float64 ------------------------------------------------------------------------
 
 
