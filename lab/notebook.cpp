@@ -3,15 +3,16 @@
 
 #include <chrono>
 #include <ctime>
-#include <fstream>
-#include <iterator>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "baregrad/error.h"
+#include "data/source.h"
 #include "io/atomic_file.h"
 #include "kernels/table.h"
 #include "lab/fingerprint.h"
@@ -129,8 +130,12 @@ void Notebook::begin_afresh() {
 void Notebook::open_or_resume(const Json& header) {
   std::string text;
   {
-    std::ifstream in(path_, std::ios::binary);
-    text.assign(std::istreambuf_iterator<char>(in), {});
+    // A plain file only: a pipe would be waited for.
+    std::error_code error;
+    if (std::filesystem::exists(path_, error)) {
+      const auto bytes = data::read_all(*data::open_file(path_, "lab", 0));
+      text.assign(bytes.begin(), bytes.end());
+    }
   }
   const auto refuse = [&] {
     throw ValueError(

@@ -59,11 +59,14 @@ constexpr TrialFamily kFamilies[] = {
 };
 
 std::int64_t parse_number(std::string_view text, std::int64_t least) {
+  // Bytes of a square of so many numbers can still be counted.
+  constexpr std::int64_t kMost = 1'000'000'000;
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end || value < least) {
-    throw ValueError(fmt::format("lab-trial: '{}' is no whole number of at least {}", text, least));
+  if (error != std::errc() || rest != end || value < least || value > kMost) {
+    throw ValueError(
+        fmt::format("lab-trial: '{}' is no whole number from {} to {}", text, least, kMost));
   }
   return value;
 }

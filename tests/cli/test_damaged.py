@@ -191,6 +191,12 @@ class DamagedTest(unittest.TestCase):
                 self.refused("predict", self.run_folder, path)
                 self.refused("bench", "matmul", "--check", path)
                 self.refused("eval", path)
+        for kind in ["pipe", "folder"]:
+            out = self.folder / kind
+            out.mkdir()
+            path = out / "energy.jsonl"
+            os.mkfifo(path) if kind == "pipe" else path.mkdir()
+            self.refused("lab", "energy", "--quick", "--no-report", "--out", out)
         loop = self.folder / "loop"
         loop.symlink_to(loop)
         self.refused("predict", self.run_folder, loop)

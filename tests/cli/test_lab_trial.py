@@ -64,7 +64,10 @@ def test_wrong_arguments():
 
     assert "there is no trial 'sleep'" in message("sleep", "1", "1")
     assert "NAME SIZE WARM_UPS" in message("read", "1")
-    assert "no whole number" in message("read", "many", "1")
+    for number in ["many", "", "-1", "1 ", "1000000001", str(2**62), str(2**63 - 1), str(2**63), "nan"]:
+        assert "no whole number" in message("read", number, "1")
+        assert "no whole number" in message("nothing", "1", number)
+    assert "out of memory" in message("rung:naive", "1000000000", "0")
 
 
 def test_help_does_not_show_it():
