@@ -1,8 +1,13 @@
 // Checks the variables by using them.
 #include "cli/environment.h"
 
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
+#include "core/printable.h"
 #include "kernels/table.h"
 #include "parallel/thread_variable.h"
 
@@ -13,6 +18,14 @@ void check_environment() {
   if (!problem.empty()) throw ValueError(problem);
   static_cast<void>(kernels::active_isa());
   static_cast<void>(current_allocator());
+}
+
+void check_data_variable() {
+  const char* folder = std::getenv("BAREGRAD_DATA");
+  if (folder == nullptr || *folder == '\0') return;
+  std::error_code error;
+  if (std::filesystem::is_directory(folder, error)) return;
+  throw ValueError("BAREGRAD_DATA: " + quoted_text(folder) + " is no folder");
 }
 
 }  // namespace baregrad::cli

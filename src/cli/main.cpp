@@ -281,6 +281,9 @@ int run(int argc, char** argv) {
     return kWrongArguments;
   }
   check_environment();
+  for (const CLI::App* reader : {train, eval, predict, graph}) {
+    if (reader->parsed()) check_data_variable();
+  }
   constexpr double kQuickSeconds = 0.05;
   if (options.quick) options.seconds = kQuickSeconds;
   for (const CLI::Option* option : special) {

@@ -200,6 +200,10 @@ void fail_limit(const std::string& who, std::string_view what, std::uint64_t lim
 
 std::unique_ptr<Source> open_file(const std::string& path, const char* who,
                                   std::uint64_t max_bytes) {
+  // The system would open the file that is named by what stands before it.
+  if (path.find('\0') != std::string::npos) {
+    fail(message(who, ": ", quoted_text(path)), "cannot be opened: the name holds a NUL");
+  }
   auto file = std::make_unique<FileSource>(path, message(who, ": ", quoted_text(path)));
   const std::uint64_t limit = decoded_limit(file->most_left(), max_bytes);
   std::unique_ptr<Source> source;

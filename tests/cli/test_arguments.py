@@ -213,6 +213,12 @@ class ArgumentsTest(unittest.TestCase):
                     with self.subTest(variable=variable, value=value[:40], command=command):
                         said = self.refused(1, *command, env={**os.environ, variable: value})
                         self.assertIn(variable, said)
+        for value in ["nowhere", "\x1b[2J", b"\xff", "/dev/null", "x" * 5000]:
+            for command in [["train", "digits"], ["eval", "RUN"], ["predict", "RUN", "test:0"], ["graph", "RUN"]]:
+                with self.subTest(value=value[:40], command=command):
+                    said = self.refused(1, *command, env={**os.environ, "BAREGRAD_DATA": value})
+                    self.assertRegex(said, "BAREGRAD_DATA: .* is no folder")
+            self.assertEqual(run("lab", "list", env={**os.environ, "BAREGRAD_DATA": value}).returncode, 0)
         # Empty is unset; help and version need none of it.
         for variable in ["BAREGRAD_NUM_THREADS", "BAREGRAD_ISA", "BAREGRAD_ALLOC"]:
             self.assertEqual(run("lab", "list", env={**os.environ, variable: ""}).returncode, 0)

@@ -130,6 +130,17 @@ TEST(Limits, AGzipThatUnpacksToMore) {
   expect_error<IoError>([&] { read_image(folder.file("x.pgm.gz")); }, kLimit);
 }
 
+TEST(Paths, EndWhereTheyEnd) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("x.pgm");
+  write_file(path, bytes_of("P5 1 1 255\n1"));
+  EXPECT_EQ(read_image(path).numel(), 1);
+  const std::string longer = path + std::string("\0.png", 5);
+  expect_error<IoError>([&] { read_image(longer); }, "x.pgm\\x00.png': cannot be opened");
+  expect_error<IoError>([&] { read_csv(longer); }, "NUL");
+  expect_error<IoError>([&] { read_idx(longer); }, "NUL");
+}
+
 TEST(Limits, TheFilesOwnSizeCounts) {
   // A plain file is never too large for itself: values of float64 are four times the text.
   std::string text;
