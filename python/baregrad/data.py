@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import operator
 import os
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -306,12 +306,13 @@ class DataLoader:
         self.progress = progress
         self.transform = transform
         self._held = _Held(dataset)
-        # The number of the next epoch, and where the latest one stands.
+        # Numbers of epochs, the next of them, and where the latest epoch stands. Without a lock: a
+        # fork may happen while another thread begins a loop.
+        self._numbers = itertools.count()
         self._next_epoch = 0
         self._place: _Place | None = None
-        # What load_state_dict left for the next loop.
-        self._resumed: tuple[_engine.Loader, _Place] | None = None
-        self._lock = threading.Lock()
+        # What load_state_dict left for the next loop; at most one item.
+        self._resumed: list[tuple[_engine.Loader, _Place]] = []
         self._make_engine(0 if seed is None else seed)  # refuses options that make no sense
 
     def _make_engine(self, seed: int = 0) -> _engine.Loader:
@@ -335,9 +336,11 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         """An epoch of its own; right after load_state_dict it is the rest of the one saved."""
-        with self._lock:
-            engine, place = self._resumed or self._begin()
-            self._resumed, self._place = None, place
+        try:
+            engine, place = self._resumed.pop()
+        except IndexError:
+            engine, place = self._begin()
+        self._place = place
         batches = _Batches(self, engine, place)
         if not self.progress or not (self.progress == "always" or sys.stderr.isatty()):
             return batches
@@ -345,15 +348,15 @@ class DataLoader:
         return bar.follow(batches)
 
     def _begin(self) -> tuple[_engine.Loader, _Place]:
-        epoch, seed = self._next_epoch, self.seed
-        if seed is not None:
-            engine = self._make_engine(seed)
-            engine.set_epoch(epoch)
-        else:
+        seed = self.seed
+        if seed is None:
             random = self.shuffle or self.transform is not None
             seed = _drawn_seed(self.generator) if random else 0
-            engine = self._make_engine(seed)
-        self._next_epoch += 1
+        engine = self._make_engine(seed)
+        epoch = next(self._numbers)
+        self._next_epoch = epoch + 1
+        if self.seed is not None:
+            engine.set_epoch(epoch)
         return engine, _Place(epoch, seed)
 
     @property
@@ -367,9 +370,13 @@ class DataLoader:
         number = operator.index(epoch)
         if not 0 <= number < 2**62:
             raise ValueError(f"DataLoader.set_epoch: epoch {number}, takes 0 to 2**62 - 1")
-        with self._lock:
-            self._next_epoch = number
-            self._place = self._resumed = None
+        self._go_to(number)
+
+    def _go_to(self, epoch: int) -> None:
+        self._numbers = itertools.count(epoch)
+        self._next_epoch = epoch
+        self._place = None
+        self._resumed = []
 
     def state_dict(self) -> dict[str, Tensor | str]:
         """Where the latest loop stands: a loader that loads this goes on with the next batch.
@@ -413,13 +420,11 @@ class DataLoader:
         if drawn:
             # The seed was drawn for one epoch, whatever its number.
             engine.load_state({**state, "epoch": "0"})
-        with self._lock:
-            self.seed = None if drawn else seed
-            self._next_epoch = epoch if undrawn else epoch + 1
-            self._place = self._resumed = None
-            if not undrawn:
-                self._place = _Place(epoch, seed, engine.position)
-                self._resumed = (engine, self._place)
+        self.seed = None if drawn else seed
+        self._go_to(epoch if undrawn else epoch + 1)
+        if not undrawn:
+            self._place = _Place(epoch, seed, engine.position)
+            self._resumed = [(engine, self._place)]
 
 
 class _Place:
@@ -460,6 +465,16 @@ class _Batches:
 
 
 _with_workers: weakref.WeakSet[_engine.Loader] = weakref.WeakSet()
+
+
+def _forget_busy() -> None:
+    """In the child of a fork: the thread that was at work on an engine does not exist here."""
+    for engine in list(_with_workers):
+        if not engine.is_free():
+            _with_workers.discard(engine)
+
+
+os.register_at_fork(after_in_child=_forget_busy)
 
 
 @atexit.register

@@ -1,6 +1,7 @@
 // baregrad._core.data: datasets and the loader. Python datasets become the engine's by an adapter.
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -288,6 +289,13 @@ void bind_loader(nb::module_& m) {
       .def(
           "rest", [](Loader& self) { self.with([](auto& l) { l.set_epoch(l.epoch()); }); },
           "Leaves the epoch; returns when no worker is at work any more.")
+      .def(
+          "is_free",
+          [](Loader& self) {
+            const std::unique_lock lock(self.mutex, std::try_to_lock);
+            return lock.owns_lock();
+          },
+          "Whether no other thread is at work on it.")
       .def("state",
            [](Loader& self) { return dict_of(self.with([](auto& l) { return l.state(); })); })
       .def(

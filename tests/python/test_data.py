@@ -504,6 +504,38 @@ def test_a_child_process_goes_on():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def test_a_child_ends_while_a_thread_of_its_parent_is_in_a_loop():
+    script = textwrap.dedent(
+        """
+        import os, sys, threading, time
+        import baregrad as bg
+
+        class Slow:
+            def __len__(self):
+                return 1000
+            def __getitem__(self, i):
+                time.sleep(0.002)
+                return i
+
+        loader = bg.data.DataLoader(Slow(), 4, num_workers=2)
+        threading.Thread(target=lambda: list(zip(loader, range(400))), daemon=True).start()
+        time.sleep(0.2)
+        children = []
+        for _ in range(10):
+            child = os.fork()
+            if child == 0:
+                first = int(next(iter(loader))[0])
+                sys.exit(first)
+            children.append(child)
+        print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{[0] * 10}\n", "")
+
+
 # ---- Progress
 
 
