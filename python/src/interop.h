@@ -45,7 +45,9 @@ struct type_caster<baregrad::python::Device> {
         PyUnicode_CompareWithASCIIString(source.ptr(), "cpu") == 0) {
       return true;
     }
-    PyErr_Format(PyExc_ValueError, "device: the only device is \"cpu\", got %R", source.ptr());
+    // The repr of what is no text may take for ever, or fail.
+    const handle shown = PyUnicode_Check(source.ptr()) != 0 ? source : source.type();
+    PyErr_Format(PyExc_ValueError, "device: the only device is \"cpu\", got %R", shown.ptr());
     throw python_error();
   }
 };

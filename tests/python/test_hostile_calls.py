@@ -11,7 +11,7 @@ from hostile.surface import public_classes, targets
 from hostile.watch import watch
 
 LONG = bool(os.environ.get("BAREGRAD_TEST_LONG"))
-CALLS = 2000 if LONG else 30
+CALLS = 2000 if LONG else 50
 PARTS = 40 if LONG else 3
 
 

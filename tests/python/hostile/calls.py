@@ -143,11 +143,11 @@ class Caller:
         return None
 
 
-def describe(value: Any) -> str:
+def describe(value: Any, depth: int = 4) -> str:
     """Short, and without calling methods of the value."""
     kind = type(value)
-    if kind is tuple or kind is list:
-        return f"{kind.__name__}({', '.join(describe(v) for v in value[:6])})"
+    if (kind is tuple or kind is list) and depth > 0:
+        return f"{kind.__name__}({', '.join(describe(v, depth - 1) for v in value[:6])})"
     if kind in (int, float, str, bool, type(None), bytes, slice, range):
         text = ascii(value) if not isinstance(value, int) or abs(value) < 2**80 else "a huge int"
         return text[:60]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -44,10 +45,15 @@ def _context() -> Any:
     return kept[0]
 
 
-def _found_checkpoint() -> Any:
+@functools.cache
+def _checkpoint_folder() -> Any:
     folder = io.CheckpointFolder(_folder())
     folder.save(1, {"run": {"epoch": 1, "x": bg.ones(2)}})
-    return folder.latest()
+    return folder
+
+
+def _found_checkpoint() -> Any:
+    return _checkpoint_folder().latest()
 
 
 def _with_parameters(kind: type) -> Callable[[], Any]:
