@@ -225,8 +225,12 @@ void Engine::apply(Node& node, std::span<const Tensor> gradients) {
 }
 
 void Engine::run_hooks(Node& node, std::span<Tensor> gradients) {
-  // A hook may add or remove hooks.
-  const std::vector<Extras::NumberedHook> hooks = node.extras().hooks;
+  // A hook may add or remove hooks, and so may other threads.
+  std::vector<Extras::NumberedHook> hooks;
+  {
+    const std::lock_guard lock(lock_of(node));
+    hooks = node.extras().hooks;
+  }
   for (const Extras::NumberedHook& hook : hooks) {
     Tensor& gradient = gradients[static_cast<std::size_t>(hook.output)];
     if (!gradient.defined()) continue;
@@ -238,11 +242,15 @@ void Engine::run_hooks(Node& node, std::span<Tensor> gradients) {
     }
     gradient = replaced;
   }
+  if (node.is_leaf()) return;
+  Tensors old;  // let go of after the lock: a graph may hang on them
+  const parallel::UninterruptedScope whole;
+  const std::lock_guard lock(lock_of(node));
   Extras& extras = node.extras();
   for (std::size_t k = 0; k < extras.retains.size(); ++k) {
     if (!extras.retains[k] || !gradients[k].defined()) continue;
     Tensor& kept = extras.retained[k];
-    kept = kept.defined() ? add(kept, gradients[k]) : gradients[k];
+    old.push_back(std::exchange(kept, kept.defined() ? add(kept, gradients[k]) : gradients[k]));
   }
 }
 

@@ -1,4 +1,6 @@
 // Tensor's methods about gradients, and the switches of recording.
+#include <algorithm>
+
 #include "autograd/engine.h"
 #include "autograd/node.h"
 #include "autograd/record.h"
@@ -82,8 +84,9 @@ Tensor Tensor::grad() const {
   if (node->is_leaf()) return static_cast<const Leaf*>(node)->grad();
   const autograd::Extras* extras = node->extras_if_any();
   const std::size_t k = History::output(*this);
-  if (extras == nullptr || k >= extras->retained.size()) return {};
-  return extras->retained[k];
+  if (extras == nullptr) return {};
+  const std::lock_guard lock(autograd::lock_of(*node));
+  return k < extras->retained.size() ? extras->retained[k] : Tensor();
 }
 
 void Tensor::set_grad(const Tensor& gradient) const {
@@ -158,6 +161,7 @@ const Tensor& Tensor::retain_grad() const {
   Node& node = autograd::node_of(*this, "retain_grad");
   if (node.is_leaf()) return *this;
   autograd::Extras& extras = node.extras();
+  const std::lock_guard lock(autograd::lock_of(node));
   if (extras.retains.empty()) {
     extras.retains.resize(node.results().size());
     extras.retained.resize(node.results().size());
@@ -168,14 +172,23 @@ const Tensor& Tensor::retain_grad() const {
 
 int Tensor::register_hook(autograd::Hook hook) const {
   if (!hook) throw ValueError("register_hook: the hook is empty");
-  autograd::Extras& extras = autograd::node_of(*this, "register_hook").extras();
+  Node& node = autograd::node_of(*this, "register_hook");
+  autograd::Extras& extras = node.extras();
+  const std::lock_guard lock(autograd::lock_of(node));
   extras.hooks.push_back({extras.next_id, History::output(*this), std::move(hook)});
   return extras.next_id++;
 }
 
 void Tensor::remove_hook(int id) const {
-  autograd::Extras& extras = autograd::node_of(*this, "remove_hook").extras();
-  std::erase_if(extras.hooks, [id](const auto& hook) { return hook.id == id; });
+  Node& node = autograd::node_of(*this, "remove_hook");
+  autograd::Extras& extras = node.extras();
+  autograd::Hook gone;  // let go of after the lock: it may be another language's
+  const std::lock_guard lock(autograd::lock_of(node));
+  const auto found = std::find_if(extras.hooks.begin(), extras.hooks.end(),
+                                  [id](const auto& hook) { return hook.id == id; });
+  if (found == extras.hooks.end()) return;
+  gone = std::move(found->hook);
+  extras.hooks.erase(found);
 }
 
 const char* Tensor::grad_fn() const noexcept {

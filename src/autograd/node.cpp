@@ -62,12 +62,22 @@ const char* interned(std::string_view text) {
   return shared().labels.emplace(text).first->c_str();
 }
 
-std::mutex& lock_of(const Leaf& leaf) {
+}  // namespace
+
+std::mutex& lock_of(const Node& node) {
   auto& locks = shared().leaf_locks;
-  return locks[reinterpret_cast<std::uintptr_t>(&leaf) / 64 % locks.size()];
+  return locks[reinterpret_cast<std::uintptr_t>(&node) / 64 % locks.size()];
 }
 
-}  // namespace
+Extras& Node::extras() {
+  Extras* known = extras_.load(std::memory_order_acquire);
+  if (known != nullptr) return *known;
+  auto fresh = std::make_unique<Extras>();
+  if (extras_.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) {
+    return *fresh.release();
+  }
+  return *known;
+}
 
 std::int64_t live_nodes() noexcept {
   // What is gone first: it was made before.
@@ -101,6 +111,7 @@ Node::Node(bool leaf) noexcept
       leaf_(leaf) {}
 
 Node::~Node() {
+  delete extras_.load(std::memory_order_relaxed);
   for (Edge& edge : edges()) edge.~Edge();
   nodes_gone.fetch_add(1, std::memory_order_release);
 }

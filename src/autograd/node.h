@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -128,11 +129,10 @@ class Node : public GraphNode {
     return (visitors_.load(std::memory_order_acquire) & (kReleased | kToRelease)) != 0;
   }
   const char* label() const noexcept { return label_; }
-  Extras& extras() {
-    if (!extras_) extras_ = std::make_unique<Extras>();
-    return *extras_;
-  }
-  const Extras* extras_if_any() const noexcept { return extras_.get(); }
+  /// Made at the first use. Its members are used under lock_of(node): a backward of another thread
+  /// may be there.
+  Extras& extras();
+  const Extras* extras_if_any() const noexcept { return extras_.load(std::memory_order_acquire); }
 
  protected:
   explicit Node(bool leaf = false) noexcept;
@@ -159,7 +159,7 @@ class Node : public GraphNode {
   Result* results_ = nullptr;
   void* more_ = nullptr;
   const char* label_;
-  std::unique_ptr<Extras> extras_;
+  std::atomic<Extras*> extras_{nullptr};
   std::uint16_t result_count_ = 0;
   bool recycled_ = false;
   const bool leaf_;
@@ -180,6 +180,10 @@ std::uint64_t upcoming_number() noexcept;
 
 /// A reference that counts, from the node itself.
 Ref<GraphNode> ref_to(Node& node) noexcept;
+
+/// Of what threads change in a node: hooks, kept gradients, the gradient of a leaf. Several nodes
+/// share one.
+std::mutex& lock_of(const Node& node);
 
 /// The end of the walk: a tensor that asked for its gradient.
 class Leaf final : public Node {

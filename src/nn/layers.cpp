@@ -149,7 +149,7 @@ Tensor Sequential::forward(const Tensor& x) {
   // What a module calls may change the list: each is held while it runs, and the list looked at
   // anew.
   for (std::size_t i = 0; i < size(); ++i) {
-    const ModulePtr module = children()[i].second;
+    const ModulePtr module = children()[i].second;  // NOLINT(performance-unnecessary-copy*)
     y = (*module)(y);
   }
   return y;

@@ -17,7 +17,7 @@ import pytest
 
 MEMORY = 16 << 30
 LONG = os.environ.get("BAREGRAD_TEST_LONG") == "1"
-SECONDS = 2.0 if LONG else 0.12
+SECONDS = 2.0 if LONG else 0.08
 ERRORS = (ValueError, IndexError, TypeError, RuntimeError, KeyError, AttributeError, MemoryError,
           OverflowError)
 
@@ -328,6 +328,17 @@ def tensor_attacks():
     attack(lambda: (train(), optimizer.step()), grads)
     attack(lambda: (train(), optimizer.step()), lambda k: optimizer.zero_grad(k % 2 == 0))
     attack(lambda: bg.nn.utils.clip_grad_norm_([w], 1.0), grads)
+    attack(train, lambda k: w.register_hook(lambda g: None).remove())
+
+    def retained():
+        y = x @ w
+        y.retain_grad()
+        z = bg.sum(y * y)
+        z.backward(retain_graph=True)
+        return y, z
+
+    y, z = retained()
+    attack(lambda: z.backward(retain_graph=True), lambda k: (y.retain_grad(), repr(y.grad)))
     attack(train, lambda k: w.requires_grad_(k % 3 != 0))
     w.requires_grad_()
     attack(train, lambda k: (w.grad, w.is_leaf, w.grad_fn, repr(w.grad)))

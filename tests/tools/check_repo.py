@@ -27,6 +27,18 @@ RELAXED_MATH = re.compile(
     r"|-freciprocal-math|-fno-signed-zeros|-mdaz-ftz"
     r"|pragma\s+GCC\s+optimize|_MM_SET_FLUSH_ZERO_MODE|_MM_SET_DENORMALS_ZERO_MODE"
 )
+# What bindings read Python's text, containers and locks by, in one place each.
+BINDINGS = re.compile(r"python/src/[^/]+")
+ONE_PLACE = {
+    re.compile(r"PyUnicode_AsUTF8|nanobind/stl/string(_view)?\.h|nb::(str|repr|type_name)\([^;]*\)\.c_str"):
+        ("text.h has the one place where a str becomes bytes",
+         {"python/src/text.h", "python/src/text.cpp"}),
+    re.compile(r"PyDict_Next|PySequence_Fast\(|nanobind/stl/(pair|tuple|variant|list|set|array|unordered_\w+)\.h"):
+        ("containers.h has what reads lists and dictionaries without borrowing", set()),
+    re.compile(r"gil_scoped_acquire"):
+        ("module_use.h has LockTaken, which lets modules change meanwhile",
+         {"python/src/module_use.h"}),
+}
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|Users|work|mnt|scratch)/[\w.-]")
 
@@ -66,6 +78,9 @@ def check_text(path: str, text: str) -> list[str]:
         may_name = path in MEASURES_RELAXED_MATH or path.endswith((*PROSE_SUFFIXES, *RECORD_SUFFIXES))
         if not may_name and (found := RELAXED_MATH.search(line)):
             problems.append(f"{where}: {found[0]} is banned: IEEE arithmetic stays on")
+        for pattern, (why, places) in ONE_PLACE.items():
+            if BINDINGS.fullmatch(path) and path not in places and (found := pattern.search(line)):
+                problems.append(f"{where}: {found[0]}: {why}")
         if found := UNFINISHED.search(line):
             problems.append(f"{where}: {found[0]}: finish it, or open an issue and leave no mark")
         if found := MACHINE_PATH.search(line):

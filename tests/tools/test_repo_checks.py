@@ -100,6 +100,14 @@ class CheckRepoTest(unittest.TestCase):
         self.assertEqual(check_repo.check_text("lab/flags/exp_flags.cpp", named), [])
         self.assertEqual(check_repo.check_text("docs/lab/flags.jsonl", '{"flags": "-Ofast"}\n'), [])
 
+    def test_bindings_read_in_one_place(self):
+        for text in ("PyUnicode_AsUTF8(name);", "nb::str(key).c_str();", "nb::gil_scoped_acquire lock;",
+                     "while (PyDict_Next(d, &at, &k, &v)) {}", "#include <nanobind/stl/pair.h>"):
+            with self.subTest(text=text):
+                self.assert_one("python/src/a.cpp", f"// A file.\n{text}\n", ".h has")
+        self.assertEqual(
+            check_repo.check_text("python/src/text.cpp", "// Text.\nPyUnicode_AsUTF8(name);\n"), [])
+
     def test_unfinished_work(self):
         self.assert_one("src/a.h", self.GOOD + "// TODO: more\n", "TODO")
         self.assertEqual(check_repo.check_text("src/a.h", self.GOOD + "int kTODOS;\n"), [])
