@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 
 #include "baregrad/export.h"
 
@@ -13,6 +12,8 @@ namespace baregrad {
 class BAREGRAD_API Generator {
  public:
   explicit Generator(std::uint64_t seed = 0) noexcept : state_{seed, 0} {}
+  Generator(const Generator&) = delete;
+  Generator& operator=(const Generator&) = delete;
 
   struct State {
     std::uint64_t seed = 0;
@@ -27,8 +28,7 @@ class BAREGRAD_API Generator {
   State advance(std::uint64_t count) noexcept;
 
  private:
-  mutable std::mutex mutex_;
-  State state_;
+  State state_;  // under a lock that several generators share
 };
 
 /// The process-wide generator, used where none is given. Seed 0 until manual_seed.

@@ -2,6 +2,7 @@
 #include "baregrad/generator.h"
 
 #include <array>
+#include <mutex>
 
 #include "core/alloc_internal.h"
 #include "core/made_once.h"
