@@ -46,8 +46,8 @@ class Dims {
 
   int size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-  std::int64_t& operator[](std::int64_t i) { return values_[place(i)]; }
-  std::int64_t operator[](std::int64_t i) const { return values_[place(i)]; }
+  [[gnu::always_inline]] std::int64_t& operator[](std::int64_t i) { return values_[place(i)]; }
+  [[gnu::always_inline]] std::int64_t operator[](std::int64_t i) const { return values_[place(i)]; }
   std::int64_t& back() { return values_[place(-1)]; }
   std::int64_t back() const { return values_[place(-1)]; }
   /// Unchecked, as the iterators are: for loops where a check would cost too much.

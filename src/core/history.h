@@ -64,6 +64,11 @@ class History {
 
   /// The same for all handles of one tensor, and for no other tensor while one of them lives.
   static const void* identity(const Tensor& t) noexcept { return t.impl_.get(); }
+  /// Tells the compiler that `t` is defined, where that was checked before: the checks of its
+  /// members go away.
+  static void assume_defined(const Tensor& t) noexcept {
+    if (!t.impl_) __builtin_unreachable();
+  }
   /// Another handle on the same elements, without history and without a base.
   static Tensor plain(const Tensor& t);
   /// How many handles of the tensor there are; a view counts as one of its base.

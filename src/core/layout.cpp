@@ -27,12 +27,14 @@ std::int64_t Layout::numel() const noexcept {
 }
 
 bool Layout::is_contiguous() const noexcept {
+  const std::int64_t* const sizes = shape.data();
+  const std::int64_t* const steps = strides.data();
   std::int64_t step = 1;
   bool in_order = true;
   for (int i = ndim() - 1; i >= 0; --i) {
-    if (shape[i] == 0) return true;
-    if (shape[i] != 1 && strides[i] != step) in_order = false;
-    step *= shape[i];
+    if (sizes[i] == 0) return true;
+    if (sizes[i] != 1 && steps[i] != step) in_order = false;
+    step *= sizes[i];
   }
   return in_order;
 }

@@ -24,7 +24,7 @@ struct Reach {
 Reach reach_of(const Dims& shape, const Dims& strides, const char* who) {
   Reach reach;
   for (int i = 0; i < shape.size(); ++i) {
-    const std::int64_t span = checked_mul(strides[i], shape[i] - 1, who);
+    const std::int64_t span = checked_mul(strides.data()[i], shape.data()[i] - 1, who);
     auto& end = span < 0 ? reach.low : reach.high;
     end = checked_add(end, span, who);
   }
@@ -42,8 +42,8 @@ void check_same_length(const Dims& shape, const Dims& strides, const char* who) 
 /// only where they make sense: within the `room` of the storage along an axis of size 1 ...
 void tame_unit_strides(Layout& layout, std::int64_t room) {
   for (int i = 0; i < layout.ndim(); ++i) {
-    std::int64_t& stride = layout.strides[i];
-    if (layout.shape[i] == 1 && (stride > room || stride < -room)) stride = 1;
+    std::int64_t& stride = layout.strides.data()[i];
+    if (layout.shape.data()[i] == 1 && (stride > room || stride < -room)) stride = 1;
   }
 }
 

@@ -127,6 +127,7 @@ bool run_small(const OpCall& call, DType compute, const Tensor& out) {
 }
 
 bool is_plain(const Tensor& t) noexcept {
+  History::assume_defined(t);
   return (t.dtype() == DType::Float32 || t.dtype() == DType::Float64) && t.is_contiguous() &&
          t.is_aligned();
 }
@@ -182,33 +183,37 @@ class PlainCall {
   /// `out` is one of the inputs or shares nothing with them.
   bool fits_into(const Tensor& out) const noexcept {
     bool fits = fits_ && out.dtype() == result() && out.is_contiguous() && out.is_aligned() &&
-                out.shape() == like_->shape();
+                out.shape() == like().shape();
     const auto to = reinterpret_cast<std::uintptr_t>(out.data_ptr());
     const std::size_t bytes = out.nbytes();
     for (std::size_t k = 0; fits && k < call_.inputs.size(); ++k) {
       const auto from = reinterpret_cast<std::uintptr_t>(in_[k]);
       const bool in_place = from == to && kind_ == Plain::Numbers && (repeated_ >> k & 1U) == 0;
-      fits = in_place || from + like_->nbytes() <= to || to + bytes <= from;
+      fits = in_place || from + like().nbytes() <= to || to + bytes <= from;
     }
     return fits;
   }
 
   Tensor run() const {
-    Tensor out = Tensor::allocate(like_->shape(), result(), call_.name());
+    Tensor out = Tensor::allocate(like().shape(), result(), call_.name());
     run_into(out);
     return out;
   }
   void run_into(const Tensor& out) const {
     if (kind_ == Plain::Truths && repeated_ != 0) return compare_with_numbers(out);
-    call_plain(call_.op, like_->dtype(), in_.data(), out, call_.attrs.params, repeated_);
+    call_plain(call_.op, like().dtype(), in_.data(), out, call_.attrs.params, repeated_);
   }
 
  private:
-  DType result() const noexcept { return kind_ == Plain::Truths ? DType::Bool : like_->dtype(); }
+  const Tensor& like() const noexcept {
+    History::assume_defined(*like_);
+    return *like_;
+  }
+  DType result() const noexcept { return kind_ == Plain::Truths ? DType::Bool : like().dtype(); }
 
   /// Notes where each input lies, which of them are one number, and `like_`, whose shape the others
   /// have.
-  bool take_inputs() noexcept {
+  [[gnu::always_inline]] bool take_inputs() noexcept {
     const Tensor& first = *call_.inputs[0];
     if (!is_plain(first)) return false;
     like_ = &first;
@@ -218,15 +223,15 @@ class PlainCall {
       if (!is_plain(t) || t.dtype() != first.dtype()) return false;
       in_[k] = t.data_ptr();
       if (t.ndim() == 0) {
-        if (like_->ndim() != 0) repeated_ |= 1U << k;
-      } else if (like_->ndim() == 0) {
+        if (like().ndim() != 0) repeated_ |= 1U << k;
+      } else if (like().ndim() == 0) {
         like_ = &t;
         repeated_ = (1U << k) - 1U;
-      } else if (!(t.shape() == like_->shape())) {
+      } else if (!(t.shape() == like().shape())) {
         return false;
       }
     }
-    return like_->numel() <= (kind_ == Plain::Truths && repeated_ != 0 ? kSmallRepeat : kSmall);
+    return like().numel() <= (kind_ == Plain::Truths && repeated_ != 0 ? kSmallRepeat : kSmall);
   }
 
   /// Comparisons read no input repeatedly: the number is laid out on the stack.
@@ -235,10 +240,10 @@ class PlainCall {
     auto in = in_;
     for (std::size_t k = 0; k < call_.inputs.size(); ++k) {
       if ((repeated_ >> k & 1U) == 0) continue;
-      repeat_number(filled[k], in_[k], like_->dtype(), like_->numel());
+      repeat_number(filled[k], in_[k], like().dtype(), like().numel());
       in[k] = filled[k];
     }
-    call_plain(call_.op, like_->dtype(), in.data(), out, call_.attrs.params, 0);
+    call_plain(call_.op, like().dtype(), in.data(), out, call_.attrs.params, 0);
   }
 
   const OpCall& call_;

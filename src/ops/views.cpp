@@ -31,9 +31,12 @@ Layout slice_layout(const Layout& x, const Attrs& attrs) {
 
 Layout permuted_layout(const Layout& x, const Dims& axes) {
   Layout out = x;
+  std::int64_t* const shape = out.shape.data();
+  std::int64_t* const strides = out.strides.data();
   for (int i = 0; i < x.ndim(); ++i) {
-    out.shape[i] = x.shape[static_cast<int>(axes[i])];
-    out.strides[i] = x.strides[static_cast<int>(axes[i])];
+    const std::int64_t axis = axes.data()[i];  // checked by permute_dims
+    shape[i] = x.shape.data()[axis];
+    strides[i] = x.strides.data()[axis];
   }
   return out;
 }
