@@ -142,16 +142,16 @@ void Notebook::open_or_resume(const Json& header) {
         fmt::format("lab: '{}' is not a file of `baregrad lab`: choose another --out", path_));
   };
   // A header that was cut off is begun again; what another program wrote is left alone.
-  const std::string start =
-      header.dump().substr(0, std::string_view("{\"kind\":\"header\"").size());
-  if (!text.starts_with(start) && !text.empty()) refuse();
+  constexpr std::string_view kStart = "{\"kind\":\"header\"";
+  const bool whole_line = text.find('\n') != std::string::npos;
+  if (!whole_line && !text.starts_with(kStart) && !kStart.starts_with(text)) refuse();
   std::size_t whole = 0;      // bytes up to the end of the last part that is done
   std::vector<Json> of_part;  // that is not done yet
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
     if (end == std::string::npos) break;
     std::optional<Json> record = parse_line(std::string_view(text).substr(at, end - at));
-    if (!record && at == 0) refuse();
+    if (at == 0 && (!record || record->value("kind", Json()) != "header")) refuse();
     if (!record) break;
     if (at == 0) {
       check_header(*record, header);

@@ -102,6 +102,8 @@ AtomicFile::AtomicFile(std::string target, std::string who)
   if (target_.empty()) fail(ENOENT);
   struct stat about {};
   const bool exists = ::stat(target_.c_str(), &about) == 0;
+  // A name that is too long, for one: the temporary has a shorter one, and could be written.
+  if (!exists && errno != ENOENT) fail(errno);
   if (exists && S_ISDIR(about.st_mode)) fail(EISDIR);
   if (exists && ::access(target_.c_str(), W_OK) != 0) fail(errno);
   replaceable_ = !exists || S_ISREG(about.st_mode);
