@@ -539,7 +539,8 @@ void append_text(const Module& module, std::size_t indent, std::string& text) {
     text += "\n";
   }
   for (const auto& [name, child] : module.children()) {
-    text += margin + "(" + name + "): ";
+    text += margin;
+    text += message("(", name, "): ");
     append_text(*child, indent + 2, text);
     text += "\n";
   }
