@@ -25,7 +25,7 @@ while (($#)); do
 done
 # A format's file is named after it.
 ((${#formats[@]})) || mapfile -t formats < <(grep -l '^const Format k' tests/fuzz_files/*.cpp |
-  sed 's|.*/||; s|[.]cpp$||')
+  sed 's|.*/||; s|[.]cpp$||' | grep -v '^test_')
 
 mapfile -t sources < <(printf '%s\n' src/core/*.cpp src/io/*.cpp \
   src/data/{source,idx,csv,pnm,png,image}.cpp src/parallel/interrupt.cpp tests/fuzz_files/*.cpp |

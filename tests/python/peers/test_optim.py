@@ -206,4 +206,6 @@ def test_an_optimizer_made_before_double(kind):
             (net(tensor(x)) ** 2).sum().backward()
             optimizer.step()
         results.append(net.weight.detach().numpy())
-    np.testing.assert_allclose(results[0], results[1], rtol=0, atol=1e-12)
+    # PyTorch's Adagrad goes on in the float32 sums that it made at its construction.
+    tolerance = 1e-7 if kind == "Adagrad" else 1e-12
+    np.testing.assert_allclose(results[0], results[1], rtol=0, atol=tolerance)
