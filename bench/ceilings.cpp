@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "backends/cpu/ceilings.h"
+#include "backends/cpu/table.h"
 #include "baregrad/allocator.h"
 #include "bench/harness.h"
-#include "kernels/ceilings.h"
-#include "kernels/table.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::bench {

@@ -9,10 +9,10 @@
 
 #include <sys/resource.h>
 
+#include "backends/cpu/table.h"
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
 #include "bench/quantile.h"
-#include "kernels/table.h"
 
 namespace baregrad::bench {
 namespace {

@@ -1,4 +1,4 @@
-# The ISA-flagged object libraries: every kernel source of src/kernels/cpu once per instruction set.
+# The ISA-flagged object libraries: every kernel source of src/backends/cpu/simd once per instruction set.
 # This is the only place with instruction-set flags.
 #
 # These objects must hold nothing that another object could share: tests/tools/check_isa.py fails on

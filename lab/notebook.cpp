@@ -11,10 +11,10 @@
 
 #include <fmt/format.h>
 
+#include "backends/cpu/table.h"
 #include "baregrad/error.h"
 #include "data/source.h"
 #include "io/atomic_file.h"
-#include "kernels/table.h"
 #include "lab/fingerprint.h"
 
 namespace baregrad::lab {

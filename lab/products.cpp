@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cpu/gemm/gemm.h"
 #include "baregrad/ops.h"
 #include "bench/ceilings.h"
-#include "kernels/gemm/gemm.h"
 
 namespace baregrad::lab {
 namespace {

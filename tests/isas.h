@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/table.h"
+#include "backends/cpu/table.h"
 
 namespace baregrad::test {
 

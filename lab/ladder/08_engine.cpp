@@ -1,7 +1,7 @@
-// Rung 8: the engine's own product (src/kernels/gemm), on one thread. What it has beyond the rung
-// below: operands are packed only where that pays, tiles fetch c ahead, small products skip all of
-// it, and every dtype, stride and epilogue goes the same way.
-#include "kernels/gemm/gemm.h"
+// Rung 8: the engine's own product (src/backends/cpu/gemm), on one thread. What it has beyond the
+// rung below: operands are packed only where that pays, tiles fetch c ahead, small products skip
+// all of it, and every dtype, stride and epilogue goes the same way.
+#include "backends/cpu/gemm/gemm.h"
 #include "lab/ladder/multiply.h"
 #include "parallel/serial.h"
 

@@ -1,5 +1,5 @@
 // Which copy of a vector rung runs: that of the instruction set the engine uses (BAREGRAD_ISA).
-#include "kernels/table.h"
+#include "backends/cpu/table.h"
 #include "lab/ladder/multiply.h"
 
 namespace baregrad::lab {

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backends/cpu/table.h"
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
@@ -13,7 +14,6 @@
 #include "call.h"
 #include "casters.h"
 #include "core/message.h"
-#include "kernels/table.h"
 #include "module_use.h"
 #include "parallel/thread_variable.h"
 #include "scope_manager.h"

@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "backends/cpu/table.h"
 #include "baregrad/error.h"
 #include "bench/benches.h"
 #include "cli/commands.h"
 #include "cli/json_file.h"
 #include "cli/output.h"
 #include "cli/targets.h"
-#include "kernels/table.h"
 
 namespace baregrad::cli {
 namespace {

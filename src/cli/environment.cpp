@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <system_error>
 
+#include "backends/cpu/table.h"
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "core/printable.h"
-#include "kernels/table.h"
 #include "parallel/thread_variable.h"
 
 namespace baregrad::cli {

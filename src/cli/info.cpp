@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cpu/table.h"
 #include "baregrad/allocator.h"
 #include "baregrad/parallel.h"
 #include "bench/ceilings.h"
@@ -11,7 +12,6 @@
 #include "cli/commands.h"
 #include "cli/json_file.h"
 #include "cli/output.h"
-#include "kernels/table.h"
 
 #ifndef BAREGRAD_VERSION
 #define BAREGRAD_VERSION "unversioned"

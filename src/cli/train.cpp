@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cpu/table.h"
 #include "baregrad/data.h"
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
@@ -25,7 +26,6 @@
 #include "core/printable.h"
 #include "data/source.h"
 #include "io/atomic_file.h"
-#include "kernels/table.h"
 
 namespace baregrad::cli {
 namespace {

@@ -1,6 +1,6 @@
 // Decompositions by Eigen, each in one instantiation. Its blocked algorithms would bring a matrix
 // product of their own, slower than ours and a third of this file's size in the library; so the
-// panels are Eigen's and the product between them is kernels/gemm.
+// panels are Eigen's and the product between them is backends/cpu/gemm.
 #include "linalg/decompose.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/gemm/gemm.h"
+#include "backends/cpu/gemm/gemm.h"
 #include "parallel/interrupt.h"
 
 // Its assertions would end the process; what they look for is checked before. Threads are ours.

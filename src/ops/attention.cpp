@@ -2,11 +2,11 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cpu/abi.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/history.h"
 #include "core/message.h"
-#include "kernels/abi.h"
 #include "ops/dispatch.h"
 #include "ops/fused.h"
 #include "ops/infer.h"

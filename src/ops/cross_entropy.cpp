@@ -1,11 +1,11 @@
 // Cross-entropy: classes go through the fused op, probabilities through log_softmax.
 #include <cstring>
 
+#include "backends/cpu/abi.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/checked.h"
 #include "core/message.h"
-#include "kernels/abi.h"
 #include "ops/dispatch.h"
 #include "ops/fused.h"
 #include "ops/irregular.h"

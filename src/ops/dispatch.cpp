@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/cpu/table.h"
+#include "backends/cpu/walkers/elementwise.h"
+#include "backends/cpu/walkers/product.h"
+#include "backends/cpu/walkers/reduce.h"
+#include "backends/cpu/walkers/stage.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/checked.h"
 #include "core/history.h"
 #include "core/message.h"
-#include "kernels/elementwise.h"
-#include "kernels/product.h"
-#include "kernels/reduce.h"
-#include "kernels/stage.h"
-#include "kernels/table.h"
 #include "ops/infer.h"
 #include "ops/irregular.h"
 #include "ops/named.h"

@@ -1,8 +1,8 @@
 // The elementwise bodies, written once, one struct per elementwise row of ops.def.
 //
 // A body is generic over a value type V: Scalar<T> (ops/scalar_math.h) or a SIMD vector
-// (kernels/cpu/vec.h). V offers operators; comparisons, which give masks that know & | ^ and !;
-// V::constant(double), V::select(mask, yes, no); and functions by their names, as V::exp(x). An
+// (backends/cpu/simd/vec.h). V offers operators; comparisons, which give masks that know & | ^ and
+// !; V::constant(double), V::select(mask, yes, no); and functions by their names, as V::exp(x). An
 // activation that V computes by itself is taken from there, the formula here serves the others.
 #pragma once
 
@@ -20,7 +20,7 @@ struct Serial {};
 /// Moves values without looking at them, whatever their type.
 struct Copying {};
 
-// Functors with parameters are built from the op's numbers (kernels/abi.h).
+// Functors with parameters are built from the op's numbers (backends/cpu/abi.h).
 
 #define BG_BY_NAME(name)                \
   struct name : Approximate {           \

@@ -1,12 +1,12 @@
 // Normalisation: public functions and what they infer.
 #include <limits>
 
+#include "backends/cpu/abi.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/checked.h"
 #include "core/history.h"
 #include "core/message.h"
-#include "kernels/abi.h"
 #include "ops/dispatch.h"
 #include "ops/fused.h"
 #include "ops/irregular.h"

@@ -1,5 +1,5 @@
 // Order and search: public functions and infer functions of sort, topk, searchsorted and unique.
-#include "kernels/order.h"
+#include "backends/cpu/irregular/order.h"
 
 #include <algorithm>
 #include <utility>

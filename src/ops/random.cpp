@@ -1,6 +1,6 @@
 // Random tensors: public functions and infer functions. The numbers of a call are fixed by the
 // generator's state when it begins; the kernels compute them from seed, position and element alone.
-#include "kernels/random.h"
+#include "backends/cpu/irregular/random.h"
 
 #include <cmath>
 #include <limits>

@@ -4,13 +4,13 @@
 #include <optional>
 #include <utility>
 
+#include "backends/cpu/irregular/step.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "baregrad/optim.h"
 #include "core/message.h"
 #include "core/number_text.h"
 #include "core/per_thread.h"
-#include "kernels/step.h"
 #include "optim/views.h"
 
 namespace baregrad::optim {

@@ -1,10 +1,10 @@
 // Exponential moving averages of weights: one pass over averages and parameters.
+#include "backends/cpu/irregular/step.h"
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "baregrad/optim.h"
 #include "core/number_text.h"
-#include "kernels/step.h"
 #include "optim/values.h"
 #include "optim/views.h"
 

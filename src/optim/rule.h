@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "backends/cpu/irregular/step.h"
 #include "baregrad/optim.h"
-#include "kernels/step.h"
 
 namespace baregrad::optim {
 

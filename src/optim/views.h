@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "backends/cpu/abi.h"
 #include "baregrad/tensor.h"
-#include "kernels/abi.h"
 
 namespace baregrad::optim {
 

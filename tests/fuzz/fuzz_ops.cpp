@@ -20,9 +20,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "backends/cpu/table.h"
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
-#include "kernels/table.h"
 #include "tests/fuzz/calls.h"
 #include "tests/fuzz/check.h"
 

@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu/table.h"
 #include "baregrad/error.h"
 #include "bench/harness.h"
-#include "kernels/table.h"
 #include "lab/ladder/rungs.h"
 #include "lab/ladder/threads.h"
 #include "tests/message_of.h"

@@ -4,14 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu/ceilings.h"
+#include "backends/cpu/table.h"
 #include "baregrad/allocator.h"
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "baregrad/profile.h"
 #include "bench/ceilings.h"
-#include "kernels/ceilings.h"
-#include "kernels/table.h"
 #include "lab/ceilings/chase.h"
 #include "lab/memory_levels.h"
 #include "lab/roofline/counted_work.h"

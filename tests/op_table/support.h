@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/table.h"
+#include "backends/cpu/table.h"
 #include "tests/op_table/op_table.h"
 
 namespace baregrad::op_table {

@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu/table.h"
 #include "baregrad/baregrad.h"
 #include "baregrad/ops_fused.h"
-#include "kernels/table.h"
 #include "tests/isas.h"
 #include "tests/ops/support.h"
 

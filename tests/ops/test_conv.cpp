@@ -8,12 +8,12 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu/table.h"
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "baregrad/ops_conv.h"
 #include "baregrad/parallel.h"
-#include "kernels/table.h"
 #include "tests/ops/layouts.h"
 #include "tests/ops/support.h"
 

@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu/table.h"
 #include "baregrad/half.h"
 #include "baregrad/ops.h"
-#include "kernels/table.h"
 
 namespace baregrad {
 namespace {

@@ -9,10 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu/table.h"
 #include "baregrad/ops.h"
 #include "baregrad/optim.h"
 #include "baregrad/parallel.h"
-#include "kernels/table.h"
 #include "tests/isas.h"
 
 namespace baregrad::test {

@@ -2,9 +2,9 @@
 // instruction set, near the reference.
 #include <cstring>
 
-#include "kernels/step.h"
+#include "backends/cpu/irregular/step.h"
 #include "support.h"
-#include "tests/kernels/fenced_buffer.h"
+#include "tests/backends/fenced_buffer.h"
 
 namespace baregrad {
 namespace {

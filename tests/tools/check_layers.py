@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that includes point downwards only, and that public headers stay free of foreign types.
 
-cli/python/capi/lab -> train -> nn/optim/data/io/linalg -> graph -> autograd -> ops -> kernels -> parallel -> core
+cli/python/capi/lab -> train -> nn/optim/data/io/linalg -> graph -> autograd -> ops -> backends -> parallel -> core
 
 A file may include what lies in its own layer or in a lower one, by quotes; what is public has a
 layer too. A file that would need an upward include is in the wrong room.
@@ -17,7 +17,7 @@ from repo_files import ROOT, list_files
 LAYERS = [
     {"core"},
     {"parallel"},
-    {"kernels"},
+    {"backends"},
     {"ops"},
     {"autograd"},
     {"graph"},
@@ -29,7 +29,7 @@ RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 
 # The op table is data that kernels and ops both read: it lives with the ops, but counts as the
 # kernels' own, and so may include nothing above them.
-SHARED_WITH_KERNELS = {
+SHARED_WITH_BACKENDS = {
     "src/ops/ops.def",
     "src/ops/op_id.h",
     "src/ops/attrs.h",
@@ -39,7 +39,7 @@ SHARED_WITH_KERNELS = {
 
 # The room behind each public header whose name is not that of a room.
 PUBLIC_ROOMS = {
-    "activation": "kernels",
+    "activation": "backends",
     "allocator": "core",
     "data_files": "data",
     "data_loader": "data",
@@ -76,8 +76,8 @@ class UnknownRoom(Exception):
 
 def room_of(path: str) -> str | None:
     """The room of a repository path; None for paths outside the layered folders."""
-    if path in SHARED_WITH_KERNELS:
-        return "kernels"
+    if path in SHARED_WITH_BACKENDS:
+        return "backends"
     parts = path.split("/")
     if parts[0] == "src" and len(parts) > 2:
         if parts[1] not in RANK:

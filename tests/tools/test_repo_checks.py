@@ -22,8 +22,8 @@ class CheckLayersTest(unittest.TestCase):
         self.assertEqual(self.problems({
             "src/core/layout.h": "#include <vector>\n",
             "src/core/tensor.cpp": '#include "core/layout.h"\n#include "layout.h"\n',
-            "src/kernels/abi.h": '#include "core/layout.h"\n',
-            "src/ops/add.cpp": '#include "kernels/abi.h"\n#include "../core/layout.h"\n',
+            "src/backends/cpu/abi.h": '#include "core/layout.h"\n',
+            "src/ops/add.cpp": '#include "backends/cpu/abi.h"\n#include "../core/layout.h"\n',
             "src/nn/linear.cpp": '#include "ops/add.h"\n',
         }), [])
 
@@ -36,11 +36,11 @@ class CheckLayersTest(unittest.TestCase):
             "src/core/tensor.cpp:2: core must not include src/ops/ops.h: ops lies above core"])
 
     def test_upward_include_by_relative_path_or_through_a_public_header(self):
-        for include in ('"../kernels/abi.h"', '"src/kernels/abi.h"', "<baregrad/ops.h>"):
+        for include in ('"../backends/cpu/abi.h"', '"src/backends/cpu/abi.h"', "<baregrad/ops.h>"):
             with self.subTest(include=include):
                 self.assertEqual(len(self.problems({
                     "src/parallel/pool.cpp": f"#include {include}\n",
-                    "src/kernels/abi.h": "",
+                    "src/backends/cpu/abi.h": "",
                     "include/baregrad/ops.h": "",
                 })), 1)
 
@@ -52,7 +52,7 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_op_table_is_open_to_kernels_but_sees_nothing_above_them(self):
         self.assertEqual(self.problems({
-            "src/kernels/abi.h": '#include "ops/ops.def"\n', "src/ops/ops.def": ""}), [])
+            "src/backends/cpu/abi.h": '#include "ops/ops.def"\n', "src/ops/ops.def": ""}), [])
         self.assertEqual(len(self.problems({
             "src/ops/functors.h": '#include "ops/infer.h"\n', "src/ops/infer.h": ""})), 1)
 

@@ -1,0 +1,106 @@
+// Block sizes out of the cache sizes and the shape; never out of the number of threads.
+#include "backends/cpu/gemm/blocks.h"
+
+#include <algorithm>
+
+#include "core/cache_sizes.h"
+
+namespace baregrad::kernels {
+
+namespace {
+
+std::int64_t round_up(std::int64_t x, std::int64_t unit) { return (x + unit - 1) / unit * unit; }
+
+/// Elements that a cache holds.
+std::int64_t room(std::size_t bytes, const GemmKernels& kernels) {
+  return static_cast<std::int64_t>(bytes) / kernels.item;
+}
+
+}  // namespace
+
+bool reads_a_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t row_stride) {
+  // Rows this far apart fall on the same sets of L1: with more of them than ways, a step along k
+  // loses the lines that the next one needs.
+  constexpr std::int64_t kAliasing = 2048;
+  return m <= 4 || row_stride * kernels.item % kAliasing != 0;
+}
+
+std::int64_t tile_rows_in_place(const GemmKernels& kernels, std::int64_t row_stride) {
+  // A page apart all rows fall on one set of L1. Nine are the most that still run at full speed.
+  constexpr std::int64_t kSameSet = 4096;
+  constexpr std::int64_t kMostRows = 9;
+  const bool same_set = row_stride * kernels.item % kSameSet == 0;
+  return same_set ? std::min<std::int64_t>(kernels.mr, kMostRows) : kernels.mr;
+}
+
+bool reads_b_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return m <= 8 * kernels.mr || k * n <= room(cache_sizes().l2, kernels);
+}
+
+GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const CacheSizes& cache = cache_sizes();
+  const std::int64_t l1 = room(cache.l1, kernels);
+  const std::int64_t l2 = room(cache.l2, kernels);
+  GemmBlocks blocks;
+  // A panel of A takes most of L1 while panels of B pass by. Blocks are of one depth, so that the
+  // last is not a thin one.
+  const std::int64_t most = std::clamp<std::int64_t>(l1 * 7 / 8 / kernels.mr, 192, 512);
+  const std::int64_t steps = std::max<std::int64_t>((k + most - 1) / most, 1);
+  blocks.kc = steps == 1 ? k : round_up((k + steps - 1) / steps, 8);
+  blocks.mb = 2048;
+  blocks.nb = 2048;
+  // kc x jc of B take half of L2 while panels of A pass by.
+  blocks.mc = 256;
+  blocks.jc =
+      std::clamp<std::int64_t>(l2 / 2 / std::max<std::int64_t>(blocks.kc, 1), kernels.nr, 512);
+  // Many tasks, so that any number of threads shares them evenly; but none so small that handing it
+  // out would show.
+  constexpr std::int64_t kTasks = 32;
+  constexpr std::int64_t kLeast = 1 << 17;
+  const std::int64_t block_rows = std::min(m, blocks.mb);
+  const std::int64_t block_cols = std::min(n, blocks.nb);
+  std::int64_t rows = std::min(block_rows, blocks.mc);
+  std::int64_t cols = std::min(block_cols, blocks.jc);
+  while (rows * cols * kTasks > block_rows * block_cols && rows * cols * blocks.kc > 2 * kLeast) {
+    if (cols > 2 * rows)
+      cols = (cols + 1) / 2;
+    else
+      rows = (rows + 1) / 2;
+  }
+  blocks.mc = round_up(rows, kernels.mr);
+  blocks.jc = round_up(cols, kernels.nr);
+  return blocks;
+}
+
+SkinnyBlocks skinny_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n,
+                           std::int64_t k) {
+  const CacheSizes& cache = cache_sizes();
+  // In L2s: an L3 is shared, and of a whole socket's a core has a small part.
+  const bool far = k * n > room(8 * cache.l2, kernels);
+  // Several tasks share B, none of which takes less than a few microseconds. They cut k, so that
+  // each reads memory from one end to the other; columns are cut only where the sums of a task
+  // would not stay in a part of L1, or of L2 where memory is waited for anyway.
+  constexpr std::int64_t kLeast = 1 << 17;
+  constexpr std::int64_t kLeastDepth = 256;
+  const std::int64_t most = room(far ? cache.l2 / 16 : cache.l1 / 4, kernels) / m / 128 * 128;
+  const std::int64_t least = std::max<std::int64_t>(256, round_up(kLeast / (m * k), 128));
+  const std::int64_t cols = std::min(n, std::max(most, least));
+  const std::int64_t pieces = (n + cols - 1) / cols;
+  const std::int64_t tasks = std::min<std::int64_t>(m * n * k / kLeast, kMaxSkinnyParts);
+  const std::int64_t parts = std::max<std::int64_t>(std::min(tasks / pieces, k / kLeastDepth), 1);
+  // Out of memory few rows of B are taken at a time: the prefetchers follow some ten streams, not
+  // sixty. So they are for a single row out of L3, but where a piece has the 512 bytes of AVX-512.
+  const bool long_pieces = kernels.lanes * kernels.item == 64;
+  const bool few = far || (m == 1 && !long_pieces && k * n > room(cache.l2, kernels));
+  return {round_up((k + parts - 1) / parts, 8), cols, few ? 8 : 64, far};
+}
+
+DotBlocks dot_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t k) {
+  // The rows stay in half of L2; a task takes some ten microseconds.
+  constexpr std::int64_t kTask = 1 << 17;
+  const std::int64_t rows = room(cache_sizes().l2 / 2, kernels) / k / 4 * 4;
+  return {std::clamp<std::int64_t>(rows, 4, kMaxDotRows),
+          std::clamp<std::int64_t>(kTask / (k * m) / 8 * 8, 8, kMaxDotCols)};
+}
+
+}  // namespace baregrad::kernels

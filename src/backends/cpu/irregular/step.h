@@ -1,0 +1,99 @@
+// One step of an optimizer over many tensors: one pass over memory, whatever their number and
+// sizes. Clipping of gradients and moving averages of weights go the same way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backends/cpu/abi.h"
+
+namespace baregrad::kernels {
+
+/// What is done to the operands, in this order of them. All have one shape. The second is only
+/// read, the others are updated.
+enum class StepRule : std::uint8_t {
+  Sgd,                      // parameter, gradient
+  SgdMomentum,              // parameter, gradient, momentum
+  Adam,                     // parameter, gradient, mean, mean of squares
+  RmsProp,                  // parameter, gradient, mean of squares
+  RmsPropCentered,          // parameter, gradient, mean of squares, mean
+  RmsPropMomentum,          // parameter, gradient, mean of squares, momentum
+  RmsPropCenteredMomentum,  // parameter, gradient, mean of squares, mean, momentum
+  Adagrad,                  // parameter, gradient, sum of squares
+  Lion,                     // parameter, gradient, mean
+  Lerp,                     // average, value: moved by rate1 of the way
+  Scale,                    // value: times lr
+  Clamp,                    // value: into [-lr, lr], NaN stays
+};
+inline constexpr int kNumStepRules = 12;
+inline constexpr std::size_t kMaxStepOperands = 5;
+
+/// The numbers of one step, in double, made once for all tensors that share them.
+struct StepNumbers {
+  double lr = 0;            ///< of the update; Adam's is corrected for the mean's first steps
+  double sign = 1;          ///< of the gradient: -1 climbs
+  double shrink = 1;        ///< times the parameter before all else: 1 - lr * weight_decay
+  double weight_decay = 0;  ///< times the parameter, added to the gradient; 0 adds nothing
+  double beta1 = 0;         ///< kept of the mean, or of the momentum
+  double rate1 = 0;         ///< taken of the gradient into it
+  double beta2 = 0;         ///< likewise of squares; of Lion's mean
+  double rate2 = 0;
+  double scale2 = 1;  ///< Adam: 1 / sqrt(1 - beta2^t)
+  double eps = 0;
+  double momentum = 0;    ///< RmsProp's
+  bool nesterov = false;  ///< SgdMomentum
+  bool first = false;     ///< SgdMomentum: there is no momentum yet, it becomes the gradient
+};
+
+/// n elements of f32 or f64 of each operand, contiguous. An operand may be exactly another.
+using StepFn = void (*)(void* const* operands, std::int64_t n, const StepNumbers& numbers);
+
+/// The sum of the squares of n contiguous elements of f32 or f64, in double.
+using SquareSumFn = double (*)(const void* x, std::int64_t n);
+
+/// By type: 0 float32, 1 float64. The rules and the sum have the same bits on every instruction set
+/// but Reference: they only add, multiply, divide and take roots, in one order.
+struct StepKernels {
+  StepFn step[kNumStepRules][2] = {};
+  SquareSumFn square_sum[2] = {};
+};
+
+/// Tensors to walk over together. All elements stand in one line, which is cut into chunks by its
+/// length alone. Any layout; f16 and bf16 are computed in f32, and the types of the operands may
+/// differ so far. Filled anew for every walk: once its memory has grown, nothing is allocated.
+class StepList {
+ public:
+  void clear() noexcept;
+  /// To be named in add.
+  std::size_t add_numbers(const StepNumbers& numbers);
+  /// As many operands as the rule takes, of one shape. Their shapes and strides must live until the
+  /// walk. Only the second may repeat elements (stride 0).
+  void add(StepRule rule, std::size_t numbers, std::span<const View> operands);
+
+  void run() const;
+  /// Of the first operands, in double; bits depend on the shapes alone. May allocate.
+  double square_sum();
+
+ private:
+  struct Item {
+    std::int64_t begin;  // in the line
+    std::int64_t numel;
+    std::size_t numbers;
+    StepRule rule;
+    std::uint8_t operands;
+    bool direct;  // every operand is contiguous, aligned and of the compute type
+    bool is_f64;
+    View views[kMaxStepOperands];
+  };
+  template <class F>
+  void walk(F&& f) const;
+
+  std::vector<StepNumbers> numbers_;
+  std::vector<Item> items_;
+  std::vector<double> partials_;
+  std::int64_t length_ = 0;  // of the line
+};
+
+}  // namespace baregrad::kernels

@@ -1,0 +1,14 @@
+// Binary ops, T, T -> T.
+#include "backends/cpu/simd/families.h"
+#include "backends/cpu/simd/loops.h"
+
+namespace baregrad::kernels::HWY_NAMESPACE {
+
+void register_binary(KernelTable& table) {
+#define BG_BINARY(name, rule, doc)   \
+  for_each_compute_type<Rule::rule>( \
+      [&table]<class T>() { entry<T>(table, OpId::name) = binary_kernel<functors::name, T>(); });
+#include "ops/ops.def"
+}
+
+}  // namespace baregrad::kernels::HWY_NAMESPACE

@@ -1,0 +1,214 @@
+// Planning and staging for reductions.
+#include "backends/cpu/walkers/reduce_plan.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "backends/cpu/walkers/stage.h"
+
+namespace baregrad::kernels {
+
+namespace {
+
+// Enough parts for eight threads to be busy to the end.
+constexpr std::int64_t kMaxSplits = 64;
+
+struct PlanDim : ReduceDim {
+  bool is_reduced;
+};
+
+// Nearness in memory. What is repeated (stride 0) is best walked last.
+std::int64_t distance(const PlanDim& d) noexcept {
+  return d.x_stride == 0 ? INT64_MAX : std::abs(d.x_stride);
+}
+
+}  // namespace
+
+ReducePlan make_reduce_plan(const View& x, std::uint32_t axes_mask, const std::int64_t* out_strides,
+                            std::size_t out_itemsize, ReduceOrder order) {
+  ReducePlan plan;
+  plan.x = static_cast<const char*>(x.data);
+  const auto x_itemsize = static_cast<std::int64_t>(itemsize(x.dtype));
+  const bool ordered = order == ReduceOrder::RowMajor;
+
+  PlanDim dims[kMaxDims];
+  int ndim = 0;
+  int num_reduced = 0;
+  for (int i = 0; i < x.ndim; ++i) {
+    if (x.shape[i] == 1) continue;
+    PlanDim d;
+    d.size = x.shape[i];
+    d.x_stride = x.strides[i] * x_itemsize;
+    d.out_stride = out_strides[i] * static_cast<std::int64_t>(out_itemsize);
+    d.is_reduced = (axes_mask >> i & 1) != 0;
+    if (d.x_stride < 0 && !(ordered && d.is_reduced)) {
+      plan.x += (d.size - 1) * d.x_stride;
+      plan.out_offset += (d.size - 1) * d.out_stride;
+      d.x_stride = -d.x_stride;
+      d.out_stride = -d.out_stride;
+    }
+    if (d.is_reduced) {
+      plan.reduced_size *= d.size;
+      ++num_reduced;
+    }
+    dims[ndim++] = d;
+  }
+
+  // Outermost first. A row-major walk over several axes is one over all of them: left as it is.
+  if (!ordered || num_reduced <= 1) {
+    for (int i = 1; i < ndim; ++i) {
+      for (int k = i; k > 0 && distance(dims[k - 1]) < distance(dims[k]); --k) {
+        std::swap(dims[k - 1], dims[k]);
+      }
+    }
+  }
+  int merged = 0;
+  for (int i = 1; i < ndim; ++i) {
+    PlanDim& outer = dims[merged];
+    const PlanDim& inner = dims[i];
+    if (outer.is_reduced == inner.is_reduced && outer.x_stride == inner.size * inner.x_stride &&
+        outer.out_stride == inner.size * inner.out_stride) {
+      outer.size *= inner.size;
+      outer.x_stride = inner.x_stride;
+      outer.out_stride = inner.out_stride;
+    } else {
+      dims[++merged] = inner;
+    }
+  }
+  if (ndim > 0) ndim = merged + 1;
+
+  plan.inner = ndim == 0 || dims[ndim - 1].is_reduced;
+  bool have_run = false;
+  bool have_lane = false;
+  for (int i = ndim - 1; i >= 0; --i) {
+    bool& have = dims[i].is_reduced ? have_run : have_lane;
+    if (!have) {
+      (dims[i].is_reduced ? plan.run : plan.lane) = dims[i];
+      dims[i].size = 0;
+      have = true;
+    }
+  }
+  for (int i = 0; i < ndim; ++i) {
+    if (dims[i].size == 0) continue;
+    if (dims[i].is_reduced) {
+      plan.reduced[plan.num_reduced++] = dims[i];
+    } else {
+      plan.kept[plan.num_kept++] = dims[i];
+    }
+  }
+  return plan;
+}
+
+void cut_blocks(ReducePlan& plan, const BlockLimits& limits) {
+  constexpr std::int64_t kOne = 1;
+  if (plan.inner) {
+    plan.run_block = std::min(plan.run.size, limits.elements);
+    plan.lane_block =
+        std::min({plan.lane.size, limits.lanes, std::max(kOne, limits.elements / plan.run_block)});
+  } else {
+    plan.lane_block = std::min({plan.lane.size, limits.lanes, limits.elements});
+    plan.run_block =
+        std::min(plan.run.size, std::max(limits.min_run, limits.elements / plan.lane_block));
+  }
+  plan.lane_blocks = (plan.lane.size + plan.lane_block - 1) / plan.lane_block;
+  plan.run_blocks = (plan.run.size + plan.run_block - 1) / plan.run_block;
+  plan.tiles = plan.lane_blocks;
+  for (int i = 0; i < plan.num_kept; ++i) plan.tiles *= plan.kept[i].size;
+  plan.units = plan.run_blocks;
+  for (int i = 0; i < plan.num_reduced; ++i) plan.units *= plan.reduced[i].size;
+
+  const std::int64_t per_tile = plan.reduced_size * plan.lane_block;
+  plan.splits = std::clamp<std::int64_t>(
+      std::min(kMaxSplits / std::min(plan.tiles, kMaxSplits), per_tile / kReduceGrain), 1,
+      plan.units);
+  plan.grain = std::max<std::int64_t>(1, kReduceGrain / per_tile);
+}
+
+BlockReader::BlockReader(const ReducePlan& plan, DType from, DType to, bool runs_as_rows,
+                         const KernelTable& table)
+    : run_stride_(plan.run.x_stride),
+      lane_stride_(plan.lane.x_stride),
+      from_(from),
+      to_(to),
+      runs_as_rows_(runs_as_rows),
+      aligned_(is_aligned(plan.x, from)),
+      cast_(from == to ? nullptr : table.cast[static_cast<int>(from)][static_cast<int>(to)]) {
+  const ReduceDim& col = runs_as_rows ? plan.run : plan.lane;
+  direct_ = from == to && aligned_ &&
+            (col.size == 1 || col.x_stride == static_cast<std::int64_t>(itemsize(from)));
+}
+
+std::int64_t BlockReader::stage_elements() const noexcept {
+  return kBlockBytes / static_cast<std::int64_t>(std::max(itemsize(from_), itemsize(to_)));
+}
+
+Rows BlockReader::read(const ReduceBlock& block, BlockScratch& scratch, bool copy) const {
+  const std::int64_t rows = runs_as_rows_ ? block.lanes : block.run;
+  const std::int64_t cols = runs_as_rows_ ? block.run : block.lanes;
+  const std::int64_t row_stride = runs_as_rows_ ? lane_stride_ : run_stride_;
+  const std::int64_t col_stride = runs_as_rows_ ? run_stride_ : lane_stride_;
+  const std::size_t bytes = itemsize(from_);
+  const auto width = static_cast<std::int64_t>(bytes);
+  if (direct_ && !copy) {
+    // The kernels only read; Rows is writable for those that asked for a copy.
+    return {const_cast<char*>(block.x), rows, row_stride / width, cols};
+  }
+  const bool contiguous = col_stride == width || cols == 1;
+  if (cast_ != nullptr && aligned_ && contiguous) {
+    if (row_stride == cols * width || rows == 1) {
+      cast_(block.x, scratch.tile, rows * cols);
+    } else {
+      const auto out_width = static_cast<std::int64_t>(itemsize(to_));
+      for (std::int64_t r = 0; r < rows; ++r) {
+        cast_(block.x + r * row_stride, scratch.tile + r * cols * out_width, cols);
+      }
+    }
+    return {scratch.tile, rows, cols, cols};
+  }
+  char* to = cast_ == nullptr ? scratch.tile : scratch.raw;
+  if (std::abs(row_stride) < std::abs(col_stride) && rows > 1) {
+    stage_kernels(bytes).transpose(to, block.x, rows, row_stride, cols, col_stride);
+  } else {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      strided_copy(to + r * cols * width, width, block.x + r * row_stride, col_stride, cols, bytes);
+    }
+  }
+  if (cast_ != nullptr) cast_(scratch.raw, scratch.tile, rows * cols);
+  return {scratch.tile, rows, cols, cols};
+}
+
+void write_rows(const void* data, std::int64_t rows, std::int64_t cols, DType from, char* out,
+                std::int64_t row_stride, std::int64_t col_stride, DType to,
+                const KernelTable& table, char* raw) {
+  const auto width = static_cast<std::int64_t>(itemsize(to));
+  const CastFn cast =
+      from == to ? nullptr : table.cast[static_cast<int>(from)][static_cast<int>(to)];
+  const char* p = static_cast<const char*>(data);
+  const bool contiguous =
+      (cols == 1 || col_stride == width) && (rows == 1 || row_stride == cols * width);
+  if (cast != nullptr) {
+    if (contiguous && is_aligned(out, to)) {
+      cast(data, out, rows * cols);
+      return;
+    }
+    cast(data, raw, rows * cols);
+    p = raw;
+  }
+  if (contiguous) {
+    std::memcpy(out, p, static_cast<std::size_t>(rows * cols * width));
+    return;
+  }
+  // Along whichever stride is the shorter: neighbouring writes share cache lines.
+  const bool by_rows = rows == 1 || (cols > 1 && std::abs(col_stride) <= std::abs(row_stride));
+  for (std::int64_t i = 0; i < (by_rows ? rows : cols); ++i) {
+    if (by_rows) {
+      strided_copy(out + i * row_stride, col_stride, p + i * cols * width, width, cols,
+                   itemsize(to));
+    } else {
+      strided_copy(out + i * col_stride, row_stride, p + i * width, cols * width, rows,
+                   itemsize(to));
+    }
+  }
+}
+
+}  // namespace baregrad::kernels

@@ -1,0 +1,179 @@
+// How reductions, scans and softmax cut a strided view into blocks: the same blocks at any number
+// of threads.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cpu/abi.h"
+
+namespace baregrad::kernels {
+
+/// Most accumulators of one block: rows of float32 are then read a page at a time.
+inline constexpr std::int64_t kMaxLanes = 1024;
+/// Elements of a block fit into this: two passes over it find it in L1 or next to it.
+inline constexpr std::int64_t kBlockBytes = 32768;
+/// Elements worth a parallel chunk.
+inline constexpr std::int64_t kReduceGrain = 32768;
+
+/// Strides count bytes here.
+struct ReduceDim {
+  std::int64_t size;
+  std::int64_t x_stride;
+  std::int64_t out_stride;
+};
+
+/// A view whose dimensions are kept or reduced, cut into blocks of `lanes` kept positions by `run`
+/// reduced positions. Kept positions come in `tiles` (outer kept dimensions x pieces of the lane
+/// dimension), reduced ones in `units` (outer reduced dimensions x pieces of the run dimension).
+struct ReducePlan {
+  const char* x = nullptr;
+  std::int64_t out_offset = 0;
+  ReduceDim run{1, 0, 0};
+  ReduceDim lane{1, 0, 0};
+  bool inner = true;  ///< elements of a run are nearer in memory than lanes are
+  int num_kept = 0;
+  int num_reduced = 0;
+  ReduceDim kept[kMaxDims];       ///< the others, outermost first
+  ReduceDim reduced[kMaxDims];    ///< likewise
+  std::int64_t reduced_size = 1;  ///< elements behind one accumulator
+
+  std::int64_t lane_block = 1;
+  std::int64_t run_block = 1;
+  std::int64_t lane_blocks = 1;
+  std::int64_t run_blocks = 1;
+  std::int64_t tiles = 1;
+  std::int64_t units = 1;
+  std::int64_t splits = 1;  ///< parts each tile's units are cut into, for want of tiles
+  std::int64_t grain = 1;   ///< tiles of one parallel chunk when there is one split
+
+  /// First unit of a split.
+  std::int64_t split_begin(std::int64_t split) const noexcept { return units * split / splits; }
+};
+
+/// Whether the walk may take reduced positions in any order, or needs them in row-major order.
+enum class ReduceOrder : std::uint8_t { Any, RowMajor };
+
+/// x has no element missing (no size 0). `out_strides` (elements of `out_itemsize` bytes) of
+/// reduced axes are 0, or for ops that keep them, what they are.
+ReducePlan make_reduce_plan(const View& x, std::uint32_t axes_mask, const std::int64_t* out_strides,
+                            std::size_t out_itemsize, ReduceOrder order);
+
+/// What bounds the size of a block.
+struct BlockLimits {
+  std::int64_t elements;  ///< what it may hold
+  std::int64_t lanes = kMaxLanes;
+  std::int64_t min_run = 1;  ///< blocks along slow runs are this long even beyond `elements`
+};
+void cut_blocks(ReducePlan& plan, const BlockLimits& limits);
+
+struct ReduceBlock {
+  const char* x;
+  std::int64_t lanes;
+  std::int64_t run;
+  std::int64_t run_begin;   ///< position of its first element along the reduced dimensions
+  std::int64_t out_offset;  ///< bytes, of its first element
+};
+
+/// Lanes of a tile and where its first one lies.
+struct ReduceTile {
+  std::int64_t lanes;
+  std::int64_t x_offset;
+  std::int64_t out_offset;
+};
+
+inline ReduceTile tile_at(const ReducePlan& plan, std::int64_t tile) noexcept {
+  const std::int64_t begin = tile % plan.lane_blocks * plan.lane_block;
+  std::int64_t rest = tile / plan.lane_blocks;
+  ReduceTile t{plan.lane.size - begin < plan.lane_block ? plan.lane.size - begin : plan.lane_block,
+               begin * plan.lane.x_stride, begin * plan.lane.out_stride + plan.out_offset};
+  for (int i = plan.num_kept - 1; i >= 0 && rest != 0; --i) {
+    const std::int64_t index = rest % plan.kept[i].size;
+    rest /= plan.kept[i].size;
+    t.x_offset += index * plan.kept[i].x_stride;
+    t.out_offset += index * plan.kept[i].out_stride;
+  }
+  return t;
+}
+
+/// Calls f(ReduceBlock) for the units [begin, end) of a tile, in order.
+template <class F>
+void for_blocks(const ReducePlan& plan, std::int64_t tile, std::int64_t begin, std::int64_t end,
+                F&& f) {
+  const ReduceTile t = tile_at(plan, tile);
+  std::int64_t index[kMaxDims];
+  std::int64_t piece = begin % plan.run_blocks;
+  std::int64_t rest = begin / plan.run_blocks;
+  std::int64_t base = rest * plan.run.size;
+  std::int64_t x_offset = t.x_offset;
+  std::int64_t out_offset = t.out_offset;
+  for (int i = plan.num_reduced - 1; i >= 0; --i) {
+    index[i] = rest % plan.reduced[i].size;
+    rest /= plan.reduced[i].size;
+    x_offset += index[i] * plan.reduced[i].x_stride;
+    out_offset += index[i] * plan.reduced[i].out_stride;
+  }
+  for (std::int64_t unit = begin; unit < end; ++unit) {
+    const std::int64_t first = piece * plan.run_block;
+    const std::int64_t left = plan.run.size - first;
+    f(ReduceBlock{plan.x + x_offset + first * plan.run.x_stride, t.lanes,
+                  left < plan.run_block ? left : plan.run_block, base + first,
+                  out_offset + first * plan.run.out_stride});
+    if (++piece < plan.run_blocks) continue;
+    piece = 0;
+    base += plan.run.size;
+    for (int i = plan.num_reduced - 1; i >= 0; --i) {
+      x_offset += plan.reduced[i].x_stride;
+      out_offset += plan.reduced[i].out_stride;
+      if (++index[i] < plan.reduced[i].size) break;
+      x_offset -= plan.reduced[i].size * plan.reduced[i].x_stride;
+      out_offset -= plan.reduced[i].size * plan.reduced[i].out_stride;
+      index[i] = 0;
+    }
+  }
+}
+
+/// Contiguous rows of one compute type, as kernels take them. A row is a run where `inner`, else
+/// the lanes of one reduced position.
+struct Rows {
+  void* data;
+  std::int64_t rows;
+  std::int64_t row_stride;  ///< elements
+  std::int64_t cols;
+};
+
+/// Scratch of one chunk: elements as they lie, then converted.
+struct alignas(64) BlockScratch {
+  char raw[kBlockBytes];
+  char tile[kBlockBytes];
+};
+
+/// Turns blocks into rows: in place where the elements are contiguous, aligned and of the compute
+/// type already, else gathered and converted.
+class BlockReader {
+ public:
+  BlockReader(const ReducePlan& plan, DType from, DType to, bool runs_as_rows,
+              const KernelTable& table);
+  /// Most elements of a block that must be staged; kernels may be given more where none is.
+  std::int64_t stage_elements() const noexcept;
+  bool direct() const noexcept { return direct_; }
+  /// The block's elements; with `copy` always in scratch.tile, to be overwritten.
+  Rows read(const ReduceBlock& block, BlockScratch& scratch, bool copy = false) const;
+
+ private:
+  std::int64_t run_stride_;
+  std::int64_t lane_stride_;
+  DType from_;
+  DType to_;
+  bool runs_as_rows_;
+  bool aligned_;
+  bool direct_;
+  CastFn cast_;
+};
+
+/// Writes rows x cols elements of `from`, contiguous, to a strided place of `to`. `raw` holds
+/// kBlockBytes.
+void write_rows(const void* data, std::int64_t rows, std::int64_t cols, DType from, char* out,
+                std::int64_t row_stride, std::int64_t col_stride, DType to,
+                const KernelTable& table, char* raw);
+
+}  // namespace baregrad::kernels
