@@ -55,24 +55,30 @@ class Axes {
 };
 
 using DTypeOption = std::optional<DType>;
+/// default_device(), or in functions named *_like that of the tensor.
+using DeviceOption = std::optional<Device>;
 
 // ---- Creation -------------------------------------------------------------------------------
-BAREGRAD_API Tensor empty(const Dims& shape, DType dtype = kDefaultFloat);
-BAREGRAD_API Tensor zeros(const Dims& shape, DType dtype = kDefaultFloat);
-BAREGRAD_API Tensor ones(const Dims& shape, DType dtype = kDefaultFloat);
+BAREGRAD_API Tensor empty(const Dims& shape, DType dtype = kDefaultFloat, DeviceOption device = {});
+BAREGRAD_API Tensor zeros(const Dims& shape, DType dtype = kDefaultFloat, DeviceOption device = {});
+BAREGRAD_API Tensor ones(const Dims& shape, DType dtype = kDefaultFloat, DeviceOption device = {});
 /// The dtype is the value's default when not given.
-BAREGRAD_API Tensor full(const Dims& shape, const Scalar& value, DTypeOption dtype = {});
-BAREGRAD_API Tensor empty_like(const Tensor& x, DTypeOption dtype = {});
-BAREGRAD_API Tensor zeros_like(const Tensor& x, DTypeOption dtype = {});
-BAREGRAD_API Tensor ones_like(const Tensor& x, DTypeOption dtype = {});
-BAREGRAD_API Tensor full_like(const Tensor& x, const Scalar& value, DTypeOption dtype = {});
-BAREGRAD_API Tensor arange(const Scalar& stop, DTypeOption dtype = {});
+BAREGRAD_API Tensor full(const Dims& shape, const Scalar& value, DTypeOption dtype = {},
+                         DeviceOption device = {});
+BAREGRAD_API Tensor empty_like(const Tensor& x, DTypeOption dtype = {}, DeviceOption device = {});
+BAREGRAD_API Tensor zeros_like(const Tensor& x, DTypeOption dtype = {}, DeviceOption device = {});
+BAREGRAD_API Tensor ones_like(const Tensor& x, DTypeOption dtype = {}, DeviceOption device = {});
+BAREGRAD_API Tensor full_like(const Tensor& x, const Scalar& value, DTypeOption dtype = {},
+                              DeviceOption device = {});
+BAREGRAD_API Tensor arange(const Scalar& stop, DTypeOption dtype = {}, DeviceOption device = {});
 BAREGRAD_API Tensor arange(const Scalar& start, const Scalar& stop, const Scalar& step = 1,
-                           DTypeOption dtype = {});
+                           DTypeOption dtype = {}, DeviceOption device = {});
 BAREGRAD_API Tensor linspace(const Scalar& start, const Scalar& stop, std::int64_t count,
-                             DTypeOption dtype = {}, bool endpoint = true);
+                             DTypeOption dtype = {}, bool endpoint = true,
+                             DeviceOption device = {});
 BAREGRAD_API Tensor eye(std::int64_t rows, std::optional<std::int64_t> cols = {},
-                        std::int64_t diagonal = 0, DType dtype = kDefaultFloat);
+                        std::int64_t diagonal = 0, DType dtype = kDefaultFloat,
+                        DeviceOption device = {});
 BAREGRAD_API Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
 BAREGRAD_API Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
 /// Views. `xy` indexing swaps the first two axes, as the array API's default does.
@@ -81,21 +87,23 @@ BAREGRAD_API Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
 
 // ---- Random: the value of element i depends on the generator's state and i alone --------------
 BAREGRAD_API Tensor rand(const Dims& shape, DType dtype = kDefaultFloat,
-                         Generator* generator = nullptr);
+                         Generator* generator = nullptr, DeviceOption device = {});
 BAREGRAD_API Tensor randn(const Dims& shape, DType dtype = kDefaultFloat,
-                          Generator* generator = nullptr);
+                          Generator* generator = nullptr, DeviceOption device = {});
 BAREGRAD_API Tensor uniform(const Dims& shape, double low, double high, DType dtype = kDefaultFloat,
-                            Generator* generator = nullptr);
+                            Generator* generator = nullptr, DeviceOption device = {});
 BAREGRAD_API Tensor normal(const Dims& shape, double mean, double deviation,
-                           DType dtype = kDefaultFloat, Generator* generator = nullptr);
+                           DType dtype = kDefaultFloat, Generator* generator = nullptr,
+                           DeviceOption device = {});
 BAREGRAD_API Tensor randint(std::int64_t low, std::int64_t high, const Dims& shape,
-                            DType dtype = DType::Int64, Generator* generator = nullptr);
+                            DType dtype = DType::Int64, Generator* generator = nullptr,
+                            DeviceOption device = {});
 BAREGRAD_API Tensor randperm(std::int64_t n, DType dtype = DType::Int64,
-                             Generator* generator = nullptr);
+                             Generator* generator = nullptr, DeviceOption device = {});
 /// 1 with the probability that stands in `p`, else 0, in p's dtype.
 BAREGRAD_API Tensor bernoulli(const Tensor& p, Generator* generator = nullptr);
 BAREGRAD_API Tensor bernoulli(const Dims& shape, double p, DType dtype = kDefaultFloat,
-                              Generator* generator = nullptr);
+                              Generator* generator = nullptr, DeviceOption device = {});
 
 // ---- Conversion and copies --------------------------------------------------------------------
 /// A copy when the dtype differs or `copy` is set, else a view. Out-of-range floats saturate and
@@ -104,6 +112,8 @@ BAREGRAD_API Tensor astype(const Tensor& x, DType dtype, bool copy = true);
 /// The tensor itself when it is row-major already, else a copy.
 BAREGRAD_API Tensor contiguous(const Tensor& x);
 BAREGRAD_API Tensor clone(const Tensor& x);
+/// A copy on another device, which has a gradient; x itself where it is there already.
+BAREGRAD_API Tensor to_device(const Tensor& x, Device device);
 /// dst[...] = source, broadcast and converted to dst's dtype.
 BAREGRAD_API const Tensor& copy_(const Tensor& dst, const Tensor& source);
 BAREGRAD_API const Tensor& fill_(const Tensor& dst, const Scalar& value);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "baregrad/allocator.h"
+#include "baregrad/device.h"
 #include "baregrad/export.h"
 
 namespace baregrad {
@@ -57,11 +58,14 @@ class BAREGRAD_API Storage {
  public:
   /// `bytes` from current_allocator(); contents undefined. Throws OutOfMemory.
   static Ref<Storage> allocate(std::size_t bytes);
+  /// The same on a device, whose addresses the host cannot use.
+  static Ref<Storage> allocate(std::size_t bytes, Device device);
   /// Memory of somebody else; `deleter(data)` runs when the last tensor on it is gone.
   static Ref<Storage> borrow(void* data, std::size_t bytes, std::function<void(void*)> deleter);
 
   void* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
+  Device device() const noexcept { return device_; }
   /// Memory of somebody else, who may look at it and need not allow writes.
   bool is_borrowed() const noexcept { return allocator_ == nullptr; }
   /// Counts writes through any view of this storage.
@@ -79,6 +83,7 @@ class BAREGRAD_API Storage {
   std::atomic<std::uint32_t> version_{0};
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
+  Device device_{};
   Allocator* allocator_ = nullptr;  // null: borrowed
   std::function<void(void*)> deleter_;
 };

@@ -58,6 +58,7 @@ class BAREGRAD_API TensorImpl {
   // Of a view: the storage's version when node_ was last right.
   std::atomic<std::uint32_t> stamp_{0};
   bool aligned_ = true;
+  bool packed_ = true;           // row-major, aligned, on the CPU
   bool untracked_view_ = false;  // made while recording was off
   bool owns_leaf_ = false;       // node_ is the leaf that keeps its gradient
   Layout layout_;
@@ -83,6 +84,8 @@ class [[nodiscard]] BAREGRAD_API Tensor {
   static Tensor view_of(Ref<Storage> storage, DType dtype, const Layout& layout, const char* who);
   /// A fresh row-major tensor, contents undefined. Throws OutOfMemory.
   static Tensor allocate(const Dims& shape, DType dtype, const char* who);
+  /// The same on a device. ValueError where it is not available.
+  static Tensor allocate(const Dims& shape, DType dtype, Device device, const char* who);
   /// Wraps memory the caller owns. Strides count elements (row-major when absent); `deleter(data)`
   /// runs when the last view is gone. `data` need not be aligned.
   static Tensor from_blob(void* data, const Dims& shape, DType dtype,
@@ -99,9 +102,12 @@ class [[nodiscard]] BAREGRAD_API Tensor {
     return copy_of(values.data(), static_cast<std::int64_t>(values.size()), shape, dtype_of<T>);
   }
   /// A 0-d tensor; the dtype is the scalar's default when not given.
-  static Tensor scalar(const Scalar& value, std::optional<DType> dtype = {});
+  static Tensor scalar(const Scalar& value, std::optional<DType> dtype = {},
+                       const char* who = "scalar");
 
   [[nodiscard]] bool defined() const noexcept { return static_cast<bool>(impl_); }
+  /// Where the elements lie.
+  [[nodiscard]] Device device() const { return impl("device").storage_->device(); }
   [[nodiscard]] DType dtype() const { return impl("dtype").dtype_; }
   [[nodiscard]] const Dims& shape() const { return impl("shape").layout_.shape; }
   [[nodiscard]] const Dims& strides() const { return impl("strides").layout_.strides; }
@@ -118,6 +124,8 @@ class [[nodiscard]] BAREGRAD_API Tensor {
   [[nodiscard]] bool is_contiguous() const { return impl("is_contiguous").contiguous_; }
   /// The data pointer is a multiple of the item size (false only for borrowed memory).
   [[nodiscard]] bool is_aligned() const { return impl("is_aligned").aligned_; }
+  /// Row-major, aligned and in the CPU's memory: what the fast path takes.
+  [[nodiscard]] bool is_packed() const { return impl("is_packed").packed_; }
   [[nodiscard]] const Ref<Storage>& storage() const { return impl("storage").storage_; }
   [[nodiscard]] bool same_storage(const Tensor& other) const {
     return impl("same_storage").storage_.get() == other.impl("same_storage").storage_.get();
@@ -127,12 +135,15 @@ class [[nodiscard]] BAREGRAD_API Tensor {
   }
   [[nodiscard]] std::uint32_t version() const { return impl("version").storage_->version(); }
 
-  /// First element, untyped.
+  /// First element, untyped. An address of the tensor's device: only where that is the CPU may the
+  /// host read it.
   [[nodiscard]] void* data_ptr() const { return impl("data_ptr").data_; }
-  /// First element; throws DTypeError when T is not the dtype, ValueError when undefined.
+  /// First element; throws DTypeError when T is not the dtype, ValueError when undefined or not on
+  /// the CPU.
   template <class T>
   [[nodiscard]] T* data() const {
     if (!defined() || dtype() != dtype_of<T>) throw_not_of_dtype(dtype_of<T>, "data");
+    if (!device().is_cpu()) throw_not_on_cpu("data");
     return reinterpret_cast<T*>(impl_->data_);
   }
   /// The only element, converted; throws ShapeError when there is not exactly one.
@@ -210,6 +221,9 @@ class [[nodiscard]] BAREGRAD_API Tensor {
 
   // The rest is in ops/methods.cpp, on public ops; here because hands expect them as methods.
   Tensor to(DType dtype) const;
+  /// A copy on another device, which has a gradient; the tensor itself where it is there already.
+  Tensor to(Device device) const;
+  Tensor cpu() const;
   Tensor contiguous() const;
   Tensor clone() const;
   Tensor reshape(const Dims& shape) const;
@@ -251,6 +265,7 @@ class [[nodiscard]] BAREGRAD_API Tensor {
   [[noreturn, gnu::cold]] static void throw_undefined(const char* member);
   [[noreturn]] void throw_not_of_dtype(DType asked, const char* who) const;
   [[noreturn]] void throw_no_room(const char* who) const;
+  [[noreturn]] void throw_not_on_cpu(const char* who) const;
 
   Ref<TensorImpl> impl_;
 };

@@ -10,28 +10,30 @@
 namespace baregrad::python {
 namespace {
 
-using Shaped = Tensor (*)(const Dims&, DType);
-using Like = Tensor (*)(const Tensor&, DTypeOption);
+using Shaped = Tensor (*)(const Dims&, DType, DeviceOption);
+using Like = Tensor (*)(const Tensor&, DTypeOption, DeviceOption);
 using Triangle = Tensor (*)(const Tensor&, std::int64_t);
 
 /// name(shape, *, dtype, device, requires_grad), and name(2, 3, ...).
 void def_shaped(nb::module_& m, const char* name, Shaped make, const char* doc) {
-  const auto call = [make, name](const Dims& shape, DTypeOption dtype, bool requires_grad) {
+  const auto call = [make, name](const Dims& shape, DTypeOption dtype, DeviceArg device,
+                                 bool requires_grad) {
     return with_grad(
-        unlocked(work_of(shape), [&] { return make(shape, dtype.value_or(kDefaultFloat)); }),
+        unlocked(work_of(shape),
+                 [&] { return make(shape, dtype.value_or(kDefaultFloat), device.value); }),
         requires_grad, name);
   };
   m.def(
       name,
-      [call](const Dims& shape, DTypeOption dtype, Device, bool requires_grad) {
-        return call(shape, dtype, requires_grad);
+      [call](const Dims& shape, DTypeOption dtype, DeviceArg device, bool requires_grad) {
+        return call(shape, dtype, device, requires_grad);
       },
       nb::arg("shape"), nb::kw_only(), nb::arg("dtype") = nb::none(),
       nb::arg("device") = nb::none(), nb::arg("requires_grad") = false, doc);
   m.def(
       name,
-      [call, name](const nb::args& sizes, DTypeOption dtype, Device, bool requires_grad) {
-        return call(sizes_from(sizes, name), dtype, requires_grad);
+      [call, name](const nb::args& sizes, DTypeOption dtype, DeviceArg device, bool requires_grad) {
+        return call(sizes_from(sizes, name), dtype, device, requires_grad);
       },
       nb::arg("sizes"), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
       nb::arg("requires_grad") = false, nb::sig(sizes_signature(name).c_str()));
@@ -40,8 +42,9 @@ void def_shaped(nb::module_& m, const char* name, Shaped make, const char* doc) 
 void def_like(nb::module_& m, const char* name, Like make, const char* doc) {
   m.def(
       name,
-      [make, name](const Tensor& x, DTypeOption dtype, Device, bool requires_grad) {
-        return with_grad(unlocked(x.numel(), [&] { return make(x, dtype); }), requires_grad, name);
+      [make, name](const Tensor& x, DTypeOption dtype, DeviceArg device, bool requires_grad) {
+        return with_grad(unlocked(x.numel(), [&] { return make(x, dtype, device.value); }),
+                         requires_grad, name);
       },
       nb::arg(), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
       nb::arg("requires_grad") = false, doc);
@@ -57,36 +60,39 @@ void def_triangle(nb::module_& m, const char* name, Triangle make, const char* d
         nb::sig(message("def ", name, "(x: Tensor, /, diagonal: int) -> Tensor").c_str()));
 }
 
-Tensor make_full(const Dims& shape, const Scalar& value, DTypeOption dtype, Device,
+Tensor make_full(const Dims& shape, const Scalar& value, DTypeOption dtype, DeviceArg device,
                  bool requires_grad) {
-  return with_grad(unlocked(work_of(shape), [&] { return full(shape, value, dtype); }),
-                   requires_grad, "full");
+  return with_grad(
+      unlocked(work_of(shape), [&] { return full(shape, value, dtype, device.value); }),
+      requires_grad, "full");
 }
 
-Tensor make_full_like(const Tensor& x, const Scalar& value, DTypeOption dtype, Device,
+Tensor make_full_like(const Tensor& x, const Scalar& value, DTypeOption dtype, DeviceArg device,
                       bool requires_grad) {
-  return with_grad(unlocked(x.numel(), [&] { return full_like(x, value, dtype); }), requires_grad,
-                   "full_like");
+  return with_grad(unlocked(x.numel(), [&] { return full_like(x, value, dtype, device.value); }),
+                   requires_grad, "full_like");
 }
 
 Tensor make_arange(const Scalar& start, const std::optional<Scalar>& stop, const Scalar& step,
-                   DTypeOption dtype, Device, bool requires_grad) {
+                   DTypeOption dtype, DeviceArg device, bool requires_grad) {
   const LockReleased release;
-  return with_grad(stop ? arange(start, *stop, step, dtype) : arange(0, start, step, dtype),
+  return with_grad(stop ? arange(start, *stop, step, dtype, device.value)
+                        : arange(0, start, step, dtype, device.value),
                    requires_grad, "arange");
 }
 
 Tensor make_linspace(const Scalar& start, const Scalar& stop, std::int64_t num, DTypeOption dtype,
-                     Device, bool endpoint, bool requires_grad) {
-  return with_grad(unlocked(num, [&] { return linspace(start, stop, num, dtype, endpoint); }),
-                   requires_grad, "linspace");
+                     DeviceArg device, bool endpoint, bool requires_grad) {
+  return with_grad(
+      unlocked(num, [&] { return linspace(start, stop, num, dtype, endpoint, device.value); }),
+      requires_grad, "linspace");
 }
 
 Tensor make_eye(std::int64_t rows, std::optional<std::int64_t> columns, Offset k, DTypeOption dtype,
-                Device, bool requires_grad) {
+                DeviceArg device, bool requires_grad) {
   const DType as = dtype.value_or(kDefaultFloat);
   return with_grad(unlocked(work_of(Dims{rows, columns.value_or(rows)}),
-                            [&] { return eye(rows, columns, k.value, as); }),
+                            [&] { return eye(rows, columns, k.value, as, device.value); }),
                    requires_grad, "eye");
 }
 
@@ -103,21 +109,28 @@ nb::list make_meshgrid(const nb::args& arrays, const std::string& indexing) {
   return out;
 }
 
-Tensor asarray(nb::handle object, DTypeOption dtype, Device, std::optional<bool> copy) {
-  return tensor_from(object, {"asarray", dtype, copy});
+/// Where the caller asked for it, or the default device asks for it.
+Tensor placed(const Tensor& x, DeviceArg device) {
+  const Device there = device.value.value_or(default_device());
+  return x.device() == there ? x : to_device(x, there);
 }
-Tensor as_tensor(nb::handle object, DTypeOption dtype, Device, std::optional<bool> copy) {
-  return tensor_from(object, {"as_tensor", dtype, copy});
+
+Tensor asarray(nb::handle object, DTypeOption dtype, DeviceArg device, std::optional<bool> copy) {
+  return placed(tensor_from(object, {"asarray", dtype, copy}), device);
+}
+Tensor as_tensor(nb::handle object, DTypeOption dtype, DeviceArg device, std::optional<bool> copy) {
+  return placed(tensor_from(object, {"as_tensor", dtype, copy}), device);
 }
 
 /// A copy, always, and a leaf.
-Tensor make_tensor(nb::handle data, DTypeOption dtype, Device, bool requires_grad) {
+Tensor make_tensor(nb::handle data, DTypeOption dtype, DeviceArg device, bool requires_grad) {
   Tensor out = tensor_from(data, {"tensor", dtype, true});
-  return with_grad(out.requires_grad() ? out.detach() : std::move(out), requires_grad, "tensor");
+  if (out.requires_grad()) out = out.detach();
+  return with_grad(placed(out, device), requires_grad, "tensor");
 }
 
-Tensor tensor_from_dlpack(nb::handle x, Device, std::optional<bool> copy) {
-  return adopt(from_dlpack(x, "from_dlpack", copy), {"from_dlpack", {}, copy});
+Tensor tensor_from_dlpack(nb::handle x, DeviceArg device, std::optional<bool> copy) {
+  return placed(adopt(from_dlpack(x, "from_dlpack", copy), {"from_dlpack", {}, copy}), device);
 }
 
 Tensor from_numpy(nb::handle array) {
@@ -138,7 +151,8 @@ void bind_constants(nb::module_& m) {
 void bind_conversions(nb::module_& m) {
   m.def("asarray", &asarray, nb::arg().none(), nb::kw_only(), nb::arg("dtype") = nb::none(),
         nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
-        nb::sig("def asarray(obj: typing.Any, /, *, dtype: DType | None = None, device: str | None "
+        nb::sig("def asarray(obj: typing.Any, /, *, dtype: DType | None = None, device: "
+                "str | None "
                 "= None, copy: bool | None = None) -> Tensor"),
         R"(A tensor of numbers, nested sequences, arrays of other libraries or a tensor.
 
@@ -155,7 +169,8 @@ tensor([[1, 2],
 tensor([5., 0.], dtype=baregrad.float64))");
   m.def("as_tensor", &as_tensor, nb::arg().none(), nb::arg("dtype") = nb::none(),
         nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
-        nb::sig("def as_tensor(data: typing.Any, /, dtype: DType | None = None, device: str | None "
+        nb::sig("def as_tensor(data: typing.Any, /, dtype: DType | None = None, device: "
+                "str | None "
                 "= None, copy: bool | None = None) -> Tensor"),
         R"(The same as asarray, by PyTorch's name.
 
@@ -164,7 +179,8 @@ tensor([ True, False]))");
   m.def("tensor", &make_tensor, nb::arg("data").none(), nb::kw_only(),
         nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
         nb::arg("requires_grad") = false,
-        nb::sig("def tensor(data: typing.Any, *, dtype: DType | None = None, device: str | None = "
+        nb::sig("def tensor(data: typing.Any, *, dtype: DType | None = None, device: str "
+                "| None = "
                 "None, requires_grad: bool = False) -> Tensor"),
         R"(A new tensor with a copy of the data, without a history.
 
@@ -178,7 +194,8 @@ tensor([1.0000, 2.5000]))");
 tensor([0, 1, 2]))");
   m.def("from_dlpack", &tensor_from_dlpack, nb::arg().none(), nb::kw_only(),
         nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
-        nb::sig("def from_dlpack(x: typing.Any, /, *, device: str | None = None, copy: bool | None "
+        nb::sig("def from_dlpack(x: typing.Any, /, *, device: str | None = None, copy: "
+                "bool | None "
                 "= None) -> Tensor"),
         R"(A tensor on the memory of an array of any library that speaks DLPack.
 
@@ -239,7 +256,8 @@ void bind_ranges(nb::module_& m) {
         nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
         nb::arg("requires_grad") = false,
         nb::sig("def arange(start: bool | int | float, /, stop: bool | int | float | None = None, "
-                "step: bool | int | float = 1, *, dtype: DType | None = None, device: str | None = "
+                "step: bool | int | float = 1, *, dtype: DType | None = None, device: str "
+                "| None = "
                 "None, requires_grad: bool = False) -> Tensor"),
         R"(start, start + step, ... before stop; one argument alone is the stop.
 

@@ -7,28 +7,29 @@
 namespace baregrad::python {
 namespace {
 
-using Drawn = Tensor (*)(const Dims&, DType, Generator*);
+using Drawn = Tensor (*)(const Dims&, DType, Generator*, DeviceOption);
 
 /// name(2, 3) and name((2, 3)), drawn from `generator` or the process-wide one.
 void def_drawn(nb::module_& m, const char* name, Drawn draw, const char* doc) {
-  const auto call = [draw, name](const Dims& shape, DTypeOption dtype, Generator* generator,
-                                 bool requires_grad) {
+  const auto call = [draw, name](const Dims& shape, DTypeOption dtype, DeviceArg device,
+                                 Generator* generator, bool requires_grad) {
     return with_grad(
-        unlocked(work_of(shape),
-                 [&] { return draw(shape, dtype.value_or(kDefaultFloat), generator); }),
+        unlocked(
+            work_of(shape),
+            [&] { return draw(shape, dtype.value_or(kDefaultFloat), generator, device.value); }),
         requires_grad, name);
   };
   m.def(
       name,
-      [call](const Dims& shape, DTypeOption dtype, Device, Generator* generator,
-             bool requires_grad) { return call(shape, dtype, generator, requires_grad); },
+      [call](const Dims& shape, DTypeOption dtype, DeviceArg device, Generator* generator,
+             bool requires_grad) { return call(shape, dtype, device, generator, requires_grad); },
       nb::arg("size"), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
       nb::arg("generator") = nb::none(), nb::arg("requires_grad") = false, doc);
   m.def(
       name,
-      [call, name](const nb::args& sizes, DTypeOption dtype, Device, Generator* generator,
+      [call, name](const nb::args& sizes, DTypeOption dtype, DeviceArg device, Generator* generator,
                    bool requires_grad) {
-        return call(sizes_from(sizes, name), dtype, generator, requires_grad);
+        return call(sizes_from(sizes, name), dtype, device, generator, requires_grad);
       },
       nb::arg("sizes"), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
       nb::arg("generator") = nb::none(), nb::arg("requires_grad") = false,
@@ -38,9 +39,12 @@ void def_drawn(nb::module_& m, const char* name, Drawn draw, const char* doc) {
 void def_drawn_like(nb::module_& m, const char* name, Drawn draw, const char* doc) {
   m.def(
       name,
-      [draw, name](const Tensor& x, DTypeOption dtype, Device, Generator* generator,
+      [draw, name](const Tensor& x, DTypeOption dtype, DeviceArg device, Generator* generator,
                    bool requires_grad) {
-        const auto drawn = [&] { return draw(x.shape(), dtype.value_or(x.dtype()), generator); };
+        const auto drawn = [&] {
+          return draw(x.shape(), dtype.value_or(x.dtype()), generator,
+                      device.value.value_or(x.device()));
+        };
         return with_grad(unlocked(x.numel(), [&] { return in_name_of(name, drawn); }),
                          requires_grad, name);
       },
@@ -48,19 +52,21 @@ void def_drawn_like(nb::module_& m, const char* name, Drawn draw, const char* do
       nb::arg("generator") = nb::none(), nb::arg("requires_grad") = false, doc);
 }
 
-using TwoNumbers = Tensor (*)(const Dims&, double, double, DType, Generator*);
+using TwoNumbers = Tensor (*)(const Dims&, double, double, DType, Generator*, DeviceOption);
 
 /// A distribution with two parameters: name(a, b, size).
 void def_distribution(nb::module_& m, const char* name, TwoNumbers draw, const char* first,
                       const char* second, const char* doc) {
   m.def(
       name,
-      [draw, name](double a, double b, const Dims& shape, DTypeOption dtype, Device,
+      [draw, name](double a, double b, const Dims& shape, DTypeOption dtype, DeviceArg device,
                    Generator* generator, bool requires_grad) {
-        return with_grad(
-            unlocked(work_of(shape),
-                     [&] { return draw(shape, a, b, dtype.value_or(kDefaultFloat), generator); }),
-            requires_grad, name);
+        return with_grad(unlocked(work_of(shape),
+                                  [&] {
+                                    return draw(shape, a, b, dtype.value_or(kDefaultFloat),
+                                                generator, device.value);
+                                  }),
+                         requires_grad, name);
       },
       nb::arg(first), nb::arg(second), nb::arg("size"), nb::kw_only(),
       nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
@@ -68,19 +74,20 @@ void def_distribution(nb::module_& m, const char* name, TwoNumbers draw, const c
 }
 
 Tensor draw_integers(std::int64_t low, std::int64_t high, const Dims& shape, DTypeOption dtype,
-                     Device, Generator* generator) {
+                     DeviceArg device, Generator* generator) {
   return unlocked(work_of(shape), [&] {
-    return randint(low, high, shape, dtype.value_or(DType::Int64), generator);
+    return randint(low, high, shape, dtype.value_or(DType::Int64), generator, device.value);
   });
 }
 
-Tensor draw_integers_below(std::int64_t high, const Dims& shape, DTypeOption dtype, Device device,
-                           Generator* generator) {
+Tensor draw_integers_below(std::int64_t high, const Dims& shape, DTypeOption dtype,
+                           DeviceArg device, Generator* generator) {
   return draw_integers(0, high, shape, dtype, device, generator);
 }
 
-Tensor draw_permutation(std::int64_t n, DTypeOption dtype, Device, Generator* generator) {
-  return unlocked(n, [&] { return randperm(n, dtype.value_or(DType::Int64), generator); });
+Tensor draw_permutation(std::int64_t n, DTypeOption dtype, DeviceArg device, Generator* generator) {
+  return unlocked(
+      n, [&] { return randperm(n, dtype.value_or(DType::Int64), generator, device.value); });
 }
 
 Tensor generator_state(const Generator& generator) {
@@ -208,9 +215,9 @@ tensor([3, 3]))");
 tensor([0., 1.]))");
   m.def(
       "bernoulli",
-      [](double p, const Dims& shape, DTypeOption dtype, Device, Generator* generator) {
+      [](double p, const Dims& shape, DTypeOption dtype, DeviceArg device, Generator* generator) {
         return unlocked(work_of(shape), [&] {
-          return bernoulli(shape, p, dtype.value_or(kDefaultFloat), generator);
+          return bernoulli(shape, p, dtype.value_or(kDefaultFloat), generator, device.value);
         });
       },
       nb::arg("p"), nb::arg("size"), nb::kw_only(), nb::arg("dtype") = nb::none(),

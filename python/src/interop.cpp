@@ -6,6 +6,7 @@
 #include "casters.h"
 #include "core/message.h"
 #include "interop_foreign.h"
+#include "text.h"
 
 namespace baregrad::python {
 namespace {
@@ -114,6 +115,18 @@ array([1., 1.], dtype=float32))")
           "__dlpack_device__", [](const Tensor&) { return nb::make_tuple(1, 0); },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
           "(1, 0): the CPU, by DLPack's numbers.");
+}
+
+DeviceArg device_from(nb::handle source, const char* who) {
+  if (source.is_none()) return {};
+  if (PyUnicode_Check(source.ptr()) == 0) {
+    throw DTypeError(message(who, ": a device is named by a str, not ", type_text(source)));
+  }
+  const Device device = device_from_name(utf8_of(source));
+  if (device.index >= device_count(device.type)) {
+    throw ValueError(message(who, ": the device ", to_string(device), " is not available"));
+  }
+  return {device};
 }
 
 }  // namespace baregrad::python

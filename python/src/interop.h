@@ -25,8 +25,12 @@ Tensor tensor_from(nb::handle object, const Asked& asked = {});
 /// A NumPy array on the same memory. Throws GradError for a tensor that requires a gradient.
 nb::object to_numpy(const Tensor& x);
 
-/// "cpu" or None; anything else is a ValueError where the argument is converted.
-struct Device {};
+/// An argument `device`: None, a name such as "cpu", or what str() names so. A device that is not
+/// there is a ValueError where the argument is converted.
+struct DeviceArg {
+  DeviceOption value;
+};
+DeviceArg device_from(nanobind::handle source, const char* who);
 
 // Slots of the type baregrad.Tensor: the buffer protocol.
 int tensor_getbuffer(PyObject* self, Py_buffer* view, int flags) noexcept;
@@ -37,18 +41,11 @@ void tensor_releasebuffer(PyObject* self, Py_buffer* view) noexcept;
 namespace nanobind::detail {
 
 template <>
-struct type_caster<baregrad::python::Device> {
-  NB_TYPE_CASTER(baregrad::python::Device, const_name("str"))
+struct type_caster<baregrad::python::DeviceArg> {
+  NB_TYPE_CASTER(baregrad::python::DeviceArg, const_name("str"))
   bool from_python(handle source, uint32_t, cleanup_list*) {
-    if (source.is_none()) return true;
-    if (PyUnicode_Check(source.ptr()) != 0 &&
-        PyUnicode_CompareWithASCIIString(source.ptr(), "cpu") == 0) {
-      return true;
-    }
-    // The repr of what is no text may take for ever, or fail.
-    const handle shown = PyUnicode_Check(source.ptr()) != 0 ? source : source.type();
-    PyErr_Format(PyExc_ValueError, "device: the only device is \"cpu\", got %R", shown.ptr());
-    throw python_error();
+    value = baregrad::python::device_from(source, "device");
+    return true;
   }
 };
 

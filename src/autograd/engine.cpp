@@ -328,9 +328,7 @@ Tensor seed_of(const Tensor& output, const Tensor& given, const char* who) {
                             " has more than one element (or none); give its gradient, or reduce it "
                             "to one element first"));
   }
-  Tensor one = Tensor::allocate(output.shape(), output.dtype(), who);
-  store_scalar(1.0, one.dtype(), one.data_ptr(), who);
-  return one;
+  return ones_like(output);
 }
 
 void check_count(const Tensors& outputs, const Tensors& gradients, const char* who) {

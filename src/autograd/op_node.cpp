@@ -8,7 +8,6 @@
 #include "baregrad/ops.h"
 #include "core/history.h"
 #include "core/message.h"
-#include "ops/dispatch.h"
 
 namespace baregrad::autograd {
 
@@ -28,11 +27,12 @@ Tensor unpack(const Saved& saved, const Edge& place) {
   return connected;
 }
 
-void OpNode::describe(const Attrs* attrs, std::span<const std::int64_t> notes) noexcept {
+void OpNode::describe(AttrsRef attrs, std::span<const std::int64_t> notes) noexcept {
   auto* at = static_cast<char*>(more());
-  if (attrs != nullptr) {
-    attrs_ = new (at) Attrs(*attrs);
-    at += sizeof(Attrs);
+  if (!attrs.empty()) {
+    copy_attrs(at, attrs);
+    attrs_ = {attrs.kind(), at};
+    at += room_for(attrs);
   }
   auto* numbers = reinterpret_cast<std::int64_t*>(at);
   std::copy(notes.begin(), notes.end(), numbers);
@@ -41,11 +41,16 @@ void OpNode::describe(const Attrs* attrs, std::span<const std::int64_t> notes) n
   saved_ = reinterpret_cast<Saved*>(numbers + notes.size());
 }
 
+Tensor zeros_beside(const Tensor& t, const Dims& shape) {
+  return zeros(shape, t.dtype(), t.device());
+}
+Tensor ones_beside(const Tensor& t, const Dims& shape) {
+  return ones(shape, t.dtype(), t.device());
+}
+
 OpNode::~OpNode() {
   for (std::uint32_t i = 0; i < saved_count_; ++i) saved_[i].~Saved();
 }
-
-const Attrs& OpNode::attrs() const noexcept { return attrs_ != nullptr ? *attrs_ : kNoAttrs; }
 
 void OpNode::release() noexcept {
   for (std::uint32_t i = 0; i < saved_count_; ++i) saved_[i].value = Tensor();

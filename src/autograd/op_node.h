@@ -4,7 +4,7 @@
 #include <forward_list>
 
 #include "autograd/node.h"
-#include "ops/attrs.h"
+#include "ops/attr_types.h"
 #include "ops/op_id.h"
 
 namespace baregrad::autograd {
@@ -30,13 +30,12 @@ Tensor unpack(const Saved& saved, const Edge& place);
 class OpNode final : public Node {
  public:
   /// Room for `saved` values, the attributes where there are some, and notes.
-  static std::size_t bytes(std::size_t saved, const Attrs* attrs, std::size_t notes) noexcept {
-    return (attrs != nullptr ? sizeof(Attrs) : 0) + notes * sizeof(std::int64_t) +
-           saved * sizeof(Saved);
+  static std::size_t bytes(std::size_t saved, AttrsRef attrs, std::size_t notes) noexcept {
+    return room_for(attrs) + notes * sizeof(std::int64_t) + saved * sizeof(Saved);
   }
   explicit OpNode(OpId op) noexcept : op_(op) {}
   /// After Node::make, in this order: attributes and notes, then each value saved.
-  void describe(const Attrs* attrs, std::span<const std::int64_t> notes) noexcept;
+  void describe(AttrsRef attrs, std::span<const std::int64_t> notes) noexcept;
   void save(Tensor value, std::int16_t which) noexcept {
     const std::uint32_t version = value.version();
     new (saved_ + saved_count_++) Saved{std::move(value), version, which};
@@ -49,20 +48,27 @@ class OpNode final : public Node {
   Tensors saved_tensors() const override;
 
   OpId op() const noexcept { return op_; }
-  const Attrs& attrs() const noexcept;
+  AttrsRef attrs() const noexcept { return attrs_; }
   std::span<const Saved> saved() const noexcept { return {saved_, saved_count_}; }
   std::span<const std::int64_t> notes() const noexcept { return {notes_, note_count_}; }
 
  private:
   ~OpNode() override;
+  static std::size_t room_for(AttrsRef attrs) noexcept {
+    return (attrs_size(attrs.kind()) + 7) / 8 * 8;
+  }
 
   OpId op_;
   std::uint32_t saved_count_ = 0;
   std::uint32_t note_count_ = 0;
   Saved* saved_ = nullptr;
-  const Attrs* attrs_ = nullptr;
+  AttrsRef attrs_;
   const std::int64_t* notes_ = nullptr;
 };
+
+/// Zeros and ones of a shape, with the dtype and device of `t`.
+Tensor zeros_beside(const Tensor& t, const Dims& shape);
+Tensor ones_beside(const Tensor& t, const Dims& shape);
 
 /// A rule's view of the node in hand.
 class Backward {
@@ -82,7 +88,12 @@ class Backward {
   /// Values that the rule's row says it keeps; there as long as this is.
   const Tensor& input(int k) { return value(static_cast<std::int16_t>(k)); }
   const Tensor& output(int k = 0) { return value(Saved::result(k)); }
-  const Attrs& attrs() const { return node_.attrs(); }
+  /// The attributes of the call, and their defaults where it had none.
+  template <AttrStruct T>
+  const T& attrs() const {
+    return node_.attrs().as<T>();
+  }
+  AttrsRef attrs_ref() const { return node_.attrs(); }
   /// Shape of an input that needs a gradient.
   Dims shape(int input) const { return result_of(input).shape(); }
   DType dtype(int input) const { return result_of(input).dtype; }

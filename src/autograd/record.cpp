@@ -16,9 +16,8 @@
 #include "core/history.h"
 #include "core/made_once.h"
 #include "core/message.h"
-#include "ops/dispatch.h"
-#include "ops/tape.h"
-#include "ops/watch.h"
+#include "ops/attr_types.h"
+#include "ops/executor.h"
 
 namespace baregrad::autograd {
 
@@ -101,10 +100,15 @@ bool keeps_input(std::uint8_t keep, std::size_t k) noexcept {
 
 /// How long each part of a concatenation was: some of them may not be in the graph.
 __attribute__((noinline)) std::vector<std::int64_t> lengths_of(const OpCall& call) {
+  const int axis = call.attrs.as<ConcatAttrs>().axis;
   std::vector<std::int64_t> lengths;
   lengths.reserve(call.inputs.size());
-  for (const Tensor* t : call.inputs) lengths.push_back(t->shape()[call.attrs.axis]);
+  for (const Tensor* t : call.inputs) lengths.push_back(t->shape()[axis]);
   return lengths;
+}
+
+bool is_activated(const OpCall& call) {
+  return call.attrs.or_default<ProductAttrs>().activation != Activation::None;
 }
 
 /// The node of one call, made before or after it runs.
@@ -116,19 +120,18 @@ class Recorded {
   Recorded(const OpCall& call, Wanted wanted, std::span<const Tensor* const> results,
            const Tensor* overwritten = nullptr, const Edge* extra = nullptr)
       : keep_(wanted.keep) {
-    if ((keep_ & kOutIfMode) != 0 && call.attrs.mode != 0) keep_ |= kOut;
+    if ((keep_ & kOutIfActivated) != 0 && is_activated(call)) keep_ |= kOut;
     const std::size_t count = call.inputs.size();
     std::size_t saved = ((keep_ & kOut) != 0 ? 1 : 0) + ((keep_ & kSecond) != 0 ? 1 : 0);
     for (std::size_t k = 0; k < count; ++k) saved += keeps_input(keep_, k) ? 1 : 0;
     std::vector<std::int64_t> notes;
     if (call.op == OpId::concat) [[unlikely]]
       notes = lengths_of(call);
-    const Attrs* attrs = &call.attrs != &kNoAttrs ? &call.attrs : nullptr;
     const NodeSpec spec{count + (extra != nullptr ? 1 : 0), results,
-                        OpNode::bytes(saved, attrs, notes.size())};
+                        OpNode::bytes(saved, call.attrs, notes.size())};
     node_ = Node::make<OpNode>(spec, call.op);
     ref_ = Ref<GraphNode>::adopt(node_);
-    node_->describe(attrs, notes);
+    node_->describe(call.attrs, notes);
     const std::span<Edge> edges = node_->edges();
     const bool differentiable = rule_row(call.op).rule != nullptr;
     for (std::size_t k = 0; k < count; ++k) {
@@ -154,27 +157,6 @@ class Recorded {
   std::uint8_t keep_;
   OpNode* node_;
   Ref<GraphNode> ref_;
-};
-
-/// Tells the watchers, also when the op throws.
-class Watched {
- public:
-  explicit Watched(const OpCall& call) : call_(call), told_(watch::on()) {
-    watch::each(told_, [&](watch::Watcher& w) { w.op_begins(call_); });
-  }
-  void done(std::span<const Tensor> results) {
-    watch::each_in_reverse(std::exchange(told_, 0),
-                           [&](watch::Watcher& w) { w.op_ends(call_, results); });
-  }
-  ~Watched() {
-    watch::each_in_reverse(told_, [](watch::Watcher& w) { w.op_failed(); });
-  }
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
-
- private:
-  const OpCall& call_;
-  watch::Mask told_;
 };
 
 }  // namespace
@@ -252,26 +234,26 @@ void rebind(const Tensor& t, const Edge& made) {
 
 namespace {
 
-/// A write into `out`, which was `old` in the graph.
-template <class Execute>
-void record_write(const OpCall& call, const Tensor& out, bool keeps_old, const Execute& execute) {
-  Watched watched(call);
-  const auto run = [&] {
-    execute(call, out);
-    watched.done({&out, 1});
-  };
-  if (!History::recording() || !is_floating(out.dtype())) {
-    run();
+/// A write into the outputs, of which the first may have a history: a graph has no node with two
+/// overwritten results.
+void record_write(const OpCall& call) {
+  const Tensor& out = call.outputs[0];
+  // A product may be added to what is there.
+  const bool adds =
+      call.kind == CallKind::Update || (op_info(call.op).family == Family::Product &&
+                                        call.attrs.or_default<ProductAttrs>().accumulate);
+  if (!is_floating(out.dtype())) {
+    execute_below_tape(call, {});
     return;
   }
-  const Edge old = keeps_old ? edge_of(out) : Edge();
+  const Edge old = adds ? edge_of(out) : Edge();
   Wanted wanted = wanted_of(call);
   if (old) {
     wanted.any = true;
     wanted.keep |= kept_for(rule_row(call.op), call.inputs.size());
   }
   if (!wanted.any && !History::maybe_tracked(out)) {
-    run();
+    execute_below_tape(call, {});
     return;
   }
   check_may_write(out, call.name());
@@ -281,53 +263,32 @@ void record_write(const OpCall& call, const Tensor& out, bool keeps_old, const E
   }
   const GradModeScope off(false);
   const Tensor* result = &out;
-  Recorded recorded(call, wanted, {&result, 1}, &out, keeps_old ? &old : nullptr);
-  run();
+  Recorded recorded(call, wanted, {&result, 1}, &out, adds ? &old : nullptr);
+  execute_below_tape(call, {});
   Ref<GraphNode> node = recorded.finish({&result, 1});
   const GradModeScope on(true);
   rebind(out, {std::move(node), 0});
 }
 
-}  // namespace
-}  // namespace baregrad::autograd
-
-namespace baregrad::tape {
-
-using autograd::GradModeScope;
-using autograd::Recorded;
-using autograd::Wanted;
-using autograd::wanted_of;
-using autograd::Watched;
-
-Tensor run(const OpCall& call) {
-  Watched watched(call);
-  const bool recording = History::recording();
-  Tensor out;
+void record_one(const OpCall& call, Tensor& out) {
   {
     // A view notes whether it was made while recording.
-    const GradModeScope mode(recording && op_info(call.op).family == Family::View);
-    out = execute(call);
-    watched.done({&out, 1});
+    const GradModeScope mode(op_info(call.op).family == Family::View);
+    execute_below_tape(call, {&out, 1});
   }
-  if (!recording || !is_floating(out.dtype())) return out;
+  if (!is_floating(out.dtype())) return;
   const Wanted wanted = wanted_of(call);
-  if (wanted.any) {
-    const Tensor* result = &out;
-    Recorded recorded(call, wanted, {&result, 1});
-    History::set_node(out, recorded.finish({&result, 1}), 0);
-  }
-  return out;
+  if (!wanted.any) return;
+  const Tensor* result = &out;
+  Recorded recorded(call, wanted, {&result, 1});
+  History::set_node(out, recorded.finish({&result, 1}), 0);
 }
 
-std::vector<Tensor> run_many(const OpCall& call) {
-  Watched watched(call);
-  const bool recording = History::recording();
+void record_many(const OpCall& call, std::span<Tensor> outputs) {
   const GradModeScope off(false);
-  std::vector<Tensor> outputs = execute_many(call);
-  watched.done(outputs);
-  if (!recording) return outputs;
+  execute_below_tape(call, outputs);
   const Wanted wanted = wanted_of(call);
-  if (!wanted.any || !is_floating(outputs[0].dtype())) return outputs;
+  if (!wanted.any || outputs.empty() || !is_floating(outputs[0].dtype())) return;
   std::vector<const Tensor*> results;
   results.reserve(outputs.size());
   for (const Tensor& t : outputs) results.push_back(&t);
@@ -338,17 +299,20 @@ std::vector<Tensor> run_many(const OpCall& call) {
       History::set_node(outputs[k], node, static_cast<std::uint16_t>(k));
     }
   }
-  return outputs;
 }
 
-void run_into(const OpCall& call, const Tensor& out) {
-  // A product may be added to what is there.
-  const bool adds = op_info(call.op).family == Family::Product && call.attrs.flag;
-  autograd::record_write(call, out, adds, execute_into);
+/// The tape: this thread records, and an input or output has a history.
+void record(const OpCall& call, std::span<Tensor> results) {
+  if (call.kind != CallKind::Make) {
+    record_write(call);
+  } else if (results.size() == 1) {
+    record_one(call, results[0]);
+  } else {
+    record_many(call, results);
+  }
 }
 
-void run_update(const OpCall& call, const Tensor& out) {
-  autograd::record_write(call, out, true, execute_update);
-}
+[[maybe_unused]] const bool g_tape_set = (set_tape(record), true);
 
-}  // namespace baregrad::tape
+}  // namespace
+}  // namespace baregrad::autograd

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "autograd/rules_shaped.h"
+#include "autograd/rule_functions.h"
 #include "baregrad/ops.h"
 
 namespace baregrad::autograd {
@@ -73,7 +73,7 @@ constexpr RuleRow kRows[] = {
     WIDE_UNARY(atanh,        kX,   G / (1.0 - square(X))),
     WIDE_UNARY(erf,          kX,   G * (kTwoOverSqrtPi * exp(negative(square(X))))),
     UNARY(sigmoid,      kOut, sigmoid_backward(G, Y)),
-    UNARY(leaky_relu,   kX,   where(X > 0, G, G * b.attrs().params[0])),
+    UNARY(leaky_relu,   kX,   where(X > 0, G, G * b.attrs<NumbersAttrs>().values[0])),
     WIDE(elu,           rules::elu, kX),
     WIDE(gelu,          rules::gelu, kX),
     WIDE(gelu_tanh,     rules::gelu_tanh, kX),
@@ -154,7 +154,7 @@ constexpr RuleRow kRows[] = {
     RULE(diagonal,      rules::diagonal),
 
     RULE(matmul,        rules::matmul, kY, kX),
-    RULE(linear,        rules::linear, kY | kOutIfMode, kX | kOutIfMode, kOutIfMode),
+    RULE(linear,        rules::linear, kY | kOutIfActivated, kX | kOutIfActivated, kOutIfActivated),
     RULE(vecdot,        rules::vecdot, kY, kX),
     RULE(addmm,         rules::addmm, kNone, kZ, kY),
 
@@ -188,8 +188,8 @@ constexpr RuleRow kRows[] = {
     NONE(nonzero),
     RULE(index,         rules::index, kRest),
     RULE(index_put,     rules::index_put, kRest, kRest, kRest),
-    RULE(sort,          rules::ordered, kSecond),
-    RULE(topk,          rules::ordered, kSecond),
+    RULE(sort,          rules::sort, kSecond),
+    RULE(topk,          rules::topk, kSecond),
     NONE(searchsorted),
     NONE(unique),
     RULE(conv2d,        rules::conv2d, kY, kX),
@@ -208,6 +208,7 @@ constexpr RuleRow kRows[] = {
     NONE(cross_entropy_backward),
     RULE(attention,     rules::attention, kAttention, kAttention, kAttention),
     NONE(attention_backward),
+    RULE(to_device,     rules::to_device),
 };
 // clang-format on
 

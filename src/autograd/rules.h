@@ -13,13 +13,13 @@ using GradientRule = void (*)(Backward&);
 /// Values that a gradient needs, as bits.
 enum Keep : std::uint8_t {
   kNone = 0,
-  kX = 1,           ///< input 0
-  kY = 2,           ///< input 1
-  kZ = 4,           ///< input 2
-  kRest = 8,        ///< all inputs from 1 on: positions
-  kOut = 16,        ///< the result
-  kSecond = 32,     ///< the second result: positions, statistics
-  kOutIfMode = 64,  ///< the result, unless attrs.mode is 0
+  kX = 1,                ///< input 0
+  kY = 2,                ///< input 1
+  kZ = 4,                ///< input 2
+  kRest = 8,             ///< all inputs from 1 on: positions
+  kOut = 16,             ///< the result
+  kSecond = 32,          ///< the second result: positions, statistics
+  kOutIfActivated = 64,  ///< the result of a product, where it has an activation
 };
 
 struct RuleRow {

@@ -1,6 +1,6 @@
 // Gradient rules of convolutions and pooling. conv2d, conv2d_input and conv2d_weight are each
 // linear in both tensors, and each one's gradients are the other two.
-#include "autograd/rules_shaped.h"
+#include "autograd/rule_functions.h"
 #include "baregrad/ops.h"
 #include "baregrad/ops_conv.h"
 
@@ -9,13 +9,13 @@ namespace baregrad::autograd::rules {
 namespace {
 
 ConvOptions conv_options(const Backward& b) {
-  const Attrs& a = b.attrs();
-  return {a.dims[0], a.dims[1], a.dims[2], a.ints[0]};
+  const auto& a = b.attrs<ConvAttrs>();
+  return {a.stride, a.padding, a.dilation, a.groups};
 }
 
 PoolOptions pool_options(const Backward& b) {
-  const Attrs& a = b.attrs();
-  return {a.dims[0], a.dims[1], a.dims[2], a.flag, a.keepdims};
+  const auto& a = b.attrs<PoolAttrs>();
+  return {a.kernel, a.stride, a.padding, a.ceil_mode, a.count_include_pad};
 }
 
 /// Height and width.
@@ -57,7 +57,7 @@ void max_pool2d(Backward& b) {
   const Dims shape = b.shape(0);
   const Dims out = b.output_shape();
   const std::int64_t planes = shape[0] * shape[1];
-  const Tensor start = zeros({planes, shape[2] * shape[3]}, b.grad().dtype());
+  const Tensor start = zeros_beside(b.grad(), {planes, shape[2] * shape[3]});
   const Dims lines = {planes, out[2] * out[3]};
   const Tensor at = baregrad::reshape(b.output(1), lines);
   const Tensor sums = baregrad::scatter_add(start, 1, at, baregrad::reshape(b.grad(), lines));

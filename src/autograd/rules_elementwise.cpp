@@ -1,7 +1,7 @@
 // Gradient rules of elementwise ops. At ties and kinks they choose as PyTorch does.
 #include <numbers>
 
-#include "autograd/rules_shaped.h"
+#include "autograd/rule_functions.h"
 #include "baregrad/ops.h"
 
 namespace baregrad::autograd::rules {
@@ -14,8 +14,9 @@ constexpr double kInvSqrt2Pi = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
 // The branch not taken stays finite: its derivative times zero must not become NaN.
 void elu(Backward& b) {
   const Tensor x = b.input(0);
-  b.give(0, baregrad::where(x > 0, b.grad(),
-                            b.grad() * (b.attrs().params[0] * exp(baregrad::minimum(x, 0)))));
+  b.give(0, baregrad::where(
+                x > 0, b.grad(),
+                b.grad() * (b.attrs<NumbersAttrs>().values[0] * exp(baregrad::minimum(x, 0)))));
 }
 
 void gelu(Backward& b) {
@@ -47,8 +48,9 @@ void mish(Backward& b) {
 }
 
 void softplus(Backward& b) {
-  const Tensor scaled = b.input(0) * b.attrs().params[0];
-  b.give(0, baregrad::where(scaled > b.attrs().params[1], b.grad(), b.grad() * sigmoid(scaled)));
+  const Tensor scaled = b.input(0) * b.attrs<NumbersAttrs>().values[0];
+  b.give(0, baregrad::where(scaled > b.attrs<NumbersAttrs>().values[1], b.grad(),
+                            b.grad() * sigmoid(scaled)));
 }
 
 void hardswish(Backward& b) {
@@ -93,7 +95,7 @@ void extreme_of_two(Backward& b, const Tensor& loses_x, const Tensor& loses_y) {
 }
 
 /// clip with one bound: x keeps the gradient on the bound itself; NaN gets none.
-bool is_bound(const Backward& b) { return b.attrs().mode != 0; }
+bool is_bound(const Backward& b) { return b.attrs_ref().or_default<TiesAttrs>().to_first; }
 void bounded(Backward& b, const Tensor& inside, const Tensor& outside) {
   if (b.needs(0)) b.give(0, baregrad::where(inside, b.grad(), 0.0));
   if (b.needs(1)) b.give(1, baregrad::where(outside, b.grad(), 0.0));
@@ -188,7 +190,7 @@ void lerp(Backward& b) {
 }
 
 void addcmul(Backward& b) {
-  const double value = b.attrs().params[0];
+  const double value = b.attrs<NumbersAttrs>().values[0];
   b.give(0, b.grad());
   if (b.needs(1)) b.give(1, b.grad() * b.input(2) * value);
   if (b.needs(2)) b.give(2, b.grad() * b.input(1) * value);

@@ -1,6 +1,6 @@
 // Gradient rules of the fused ops: one kernel where nobody wants a derivative of the gradient,
 // else the same written in public ops.
-#include "autograd/rules_shaped.h"
+#include "autograd/rule_functions.h"
 #include "baregrad/ops.h"
 #include "core/history.h"
 #include "ops/dispatch.h"
@@ -13,7 +13,7 @@ namespace {
 /// The gradient itself is being recorded: a fused kernel would end the graph.
 bool recorded() { return History::recording(); }
 
-/// attrs.mode of a *_backward op.
+/// WantedGradients.
 int wanted(const Backward& b) {
   int mode = 0;
   for (int k = 0; k < b.inputs() && k < 3; ++k) mode |= b.needs(k) ? 1 << k : 0;
@@ -55,8 +55,8 @@ void row_norm(Backward& b, OpId backward_op, bool centred) {
   const bool weighted = b.inputs() > 1;
   const Tensor weight = weighted ? b.input(1) : Tensor();
   if (!recorded()) {
-    Attrs attrs = b.attrs();
-    attrs.mode = wanted(b);
+    NormAttrs attrs = b.attrs<NormAttrs>();
+    attrs.wanted = wanted(b);
     const Tensor stats = b.output(1);
     std::vector<Tensor> gradients = weighted
                                         ? run_many(backward_op, {&g, &x, &stats, &weight}, attrs)
@@ -65,8 +65,8 @@ void row_norm(Backward& b, OpId backward_op, bool centred) {
     return;
   }
   Dims axes;
-  for (int i = b.attrs().axis; i < x.ndim(); ++i) axes.push_back(i);
-  const Normalised norm(x, axes, centred, b.attrs().params[0]);
+  for (int i = b.attrs<NormAttrs>().axis; i < x.ndim(); ++i) axes.push_back(i);
+  const Normalised norm(x, axes, centred, b.attrs<NormAttrs>().eps);
   if (b.needs(0)) b.give(0, norm.back(weighted ? g * weight : g, centred));
   if (weighted && b.needs(1)) b.give(1, g * norm.hat);
   if (b.inputs() > 2) b.give(2, g);
@@ -88,10 +88,10 @@ void batch_norm(Backward& b) {
   const Tensor g = b.grad();
   const Tensor x = b.input(0);
   const Tensor weight = b.input(1);
-  const bool training = b.attrs().flag;
+  const bool training = b.attrs<BatchNormAttrs>().training;
   if (!recorded()) {
-    Attrs attrs = b.attrs();
-    attrs.mode = wanted(b);
+    BatchNormAttrs attrs = b.attrs<BatchNormAttrs>();
+    attrs.wanted = wanted(b);
     const Tensor stats = b.output(1);
     std::vector<Tensor> gradients =
         run_many(OpId::batch_norm_backward, {&g, &x, &stats, &weight}, attrs);
@@ -103,7 +103,7 @@ void batch_norm(Backward& b) {
   const Tensor gw = g * beside(weight, x);
   Tensor hat;
   if (training) {
-    const Normalised norm(x, axes, true, b.attrs().params[0]);
+    const Normalised norm(x, axes, true, b.attrs<BatchNormAttrs>().eps);
     hat = norm.hat;
     if (b.needs(0)) b.give(0, norm.back(gw, true));
   } else {
@@ -122,7 +122,7 @@ void cross_entropy(Backward& b) {
   const Tensor target = b.input(1);
   const bool weighted = b.inputs() > 2;
   const Tensor weight = weighted ? b.input(2) : Tensor();
-  const Attrs& attrs = b.attrs();
+  const auto& attrs = b.attrs<CrossEntropyAttrs>();
   if (!recorded()) {
     const Tensor stats = b.output(1);
     b.give(0, weighted
@@ -132,18 +132,18 @@ void cross_entropy(Backward& b) {
   }
   const std::int64_t rows = x.shape()[0];
   const std::int64_t classes = x.shape()[1];
-  const double smoothing = attrs.params[0];
+  const double smoothing = attrs.smoothing;
   const Tensor column = baregrad::reshape(target, {rows, 1});
-  const Tensor counts = astype(column != attrs.ints[0], x.dtype());
-  const Tensor hit = astype(column == arange(classes), x.dtype()) * counts;
-  const Tensor weights = weighted ? weight : ones({classes}, x.dtype());
+  const Tensor counts = astype(column != attrs.ignored, x.dtype());
+  const Tensor hit = astype(column == arange(classes, {}, x.device()), x.dtype()) * counts;
+  const Tensor weights = weighted ? weight : ones({classes}, x.dtype(), x.device());
   const Tensor row_weight = baregrad::sum(hit * weights, 1, true);
   // The distribution that each row should have, and its weight.
   const Tensor wished = hit * (row_weight * (1 - smoothing)) +
                         counts * (weights * (smoothing / static_cast<double>(classes)));
   const Tensor total = baregrad::sum(wished, 1, true);
-  Tensor slope = attrs.mode == 0 ? baregrad::reshape(g, {rows, 1}) : g;
-  if (attrs.mode == 1) slope = slope / baregrad::sum(row_weight);
+  Tensor slope = attrs.reduction == LossReduction::None ? baregrad::reshape(g, {rows, 1}) : g;
+  if (attrs.reduction == LossReduction::Mean) slope = slope / baregrad::sum(row_weight);
   b.give(0, slope * (baregrad::softmax(x, 1) * total - wished));
 }
 
@@ -154,7 +154,7 @@ void attention(Backward& b) {
   const Tensor v = b.input(2);
   const bool masked = b.inputs() > 3;
   const Tensor mask = masked ? b.input(3) : Tensor();
-  const Attrs& attrs = b.attrs();
+  const auto& attrs = b.attrs<AttentionAttrs>();
   if (!recorded()) {
     const Tensor out = b.output();
     const Tensor lse = b.output(1);
@@ -164,8 +164,8 @@ void attention(Backward& b) {
     give_wanted(b, gradients);
     return;
   }
-  const double scale = attrs.params[0];
-  const Tensor weights = attention_weights(q, k, mask, attrs.flag, scale);
+  const double scale = attrs.scale;
+  const Tensor weights = attention_weights(q, k, mask, attrs.causal, scale);
   if (b.needs(2)) b.give(2, baregrad::matmul(weights.mT(), g));
   if (!b.needs(0) && !b.needs(1)) return;
   const Tensor towards = baregrad::matmul(g, v.mT());

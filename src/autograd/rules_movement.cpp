@@ -1,5 +1,5 @@
 // Gradient rules of views, movement, picking, placing and order.
-#include "autograd/rules_shaped.h"
+#include "autograd/rule_functions.h"
 #include "autograd/strided.h"
 #include "baregrad/ops.h"
 
@@ -17,46 +17,46 @@ std::vector<Index> indices_at(Backward& b, int axis, int first, int last) {
 /// True where a value written to `positions` is what stands there in the end: of several written to
 /// one place, the last. `ids` numbers the values; `write` and `read` place and pick them.
 template <class Write, class Read>
-Tensor survivors(const Dims& values, const Dims& target, const Write& write, const Read& read) {
+Tensor survivors(Device device, const Dims& values, const Dims& target, const Write& write,
+                 const Read& read) {
   std::int64_t count = 1;
   for (const std::int64_t size : values) count *= size;
-  const Tensor ids = baregrad::reshape(arange(count), values);
-  const Tensor winner = write(full(target, -1, DType::Int64), ids);
+  const Tensor ids = baregrad::reshape(arange(count, {}, device), values);
+  const Tensor winner = write(full(target, -1, DType::Int64, device), ids);
   return read(winner) == ids;
 }
 
 }  // namespace
 
-/// attrs.dims[2] and ints[1]: strides and offset of the input.
 void as_strided(Backward& b) {
-  const Attrs& a = b.attrs();
-  b.give(0,
-         embedded(b.grad(), {a.dims[0], a.dims[1], a.ints[0]}, {b.shape(0), a.dims[2], a.ints[1]}));
+  const auto& a = b.attrs<AsStridedAttrs>();
+  b.give(0, embedded(b.grad(), {a.shape, a.strides, a.offset},
+                     {b.shape(0), a.input_strides, a.input_offset}));
 }
 
 void slice(Backward& b) {
-  const Attrs& a = b.attrs();
+  const auto& a = b.attrs<SliceAttrs>();
   const Dims shape = b.shape(0);
   bool plain = true;
   std::vector<std::int64_t> widths;
   for (int i = 0; i < shape.size(); ++i) {
-    plain &= a.dims[1][i] == 1;
-    widths.push_back(a.dims[0][i]);
-    widths.push_back(shape[i] - a.dims[0][i] - a.dims[2][i]);
+    plain &= a.steps[i] == 1;
+    widths.push_back(a.starts[i]);
+    widths.push_back(shape[i] - a.starts[i] - a.sizes[i]);
   }
   if (plain) {
     b.give(0, baregrad::pad(b.grad(), widths));
     return;
   }
-  const Tensor out = zeros(shape, b.grad().dtype());
+  const Tensor out = zeros_beside(b.grad(), shape);
   Tensor part = out;
   for (int i = 0; i < shape.size(); ++i) {
-    const std::int64_t start = a.dims[0][i];
-    const std::int64_t step = a.dims[1][i];
-    const std::int64_t end = start + step * a.dims[2][i];
+    const std::int64_t start = a.starts[i];
+    const std::int64_t step = a.steps[i];
+    const std::int64_t end = start + step * a.sizes[i];
     Slice range{start, end, step};
     if (end < 0) range.stop.reset();  // backwards to the very first element
-    if (a.dims[2][i] == 0) range = {0, 0, 1};
+    if (a.sizes[i] == 0) range = {0, 0, 1};
     part = baregrad::slice(part, i, range);
   }
   copy_(part, b.grad());
@@ -64,7 +64,7 @@ void slice(Backward& b) {
 }
 
 void permute_dims(Backward& b) {
-  const Dims& axes = b.attrs().dims[0];
+  const Dims& axes = b.attrs<OrderAttrs>().axes;
   Dims back(axes.size(), 0);
   for (int i = 0; i < axes.size(); ++i) back[static_cast<int>(axes[i])] = i;
   b.give(0, baregrad::permute_dims(b.grad(), back));
@@ -75,16 +75,14 @@ void reshape(Backward& b) { b.give(0, baregrad::reshape(b.grad(), b.shape(0))); 
 void flip(Backward& b) {
   Dims axes;
   for (int i = 0; i < b.shape(0).size(); ++i) {
-    if ((b.attrs().axes >> i & 1U) != 0) axes.push_back(i);
+    if (b.attrs<AxesAttrs>().axes.has(i)) axes.push_back(i);
   }
   b.give(0, baregrad::flip(b.grad(), axes));
 }
 
 void unfold(Backward& b) {
-  const int axis = b.attrs().axis;
-  const std::int64_t size = b.attrs().ints[0];
-  const std::int64_t step = b.attrs().ints[1];
-  const Tensor out = zeros(b.shape(0), b.grad().dtype());
+  const auto& [axis, size, step] = b.attrs<WindowsAttrs>();
+  const Tensor out = zeros_beside(b.grad(), b.shape(0));
   if (step >= size) {
     copy_(baregrad::unfold(out, axis, size, step), b.grad());
   } else {
@@ -99,26 +97,26 @@ void unfold(Backward& b) {
 }
 
 void diagonal(Backward& b) {
-  const Attrs& a = b.attrs();
-  const Tensor out = zeros(b.shape(0), b.grad().dtype());
-  copy_(baregrad::diagonal(out, a.ints[0], a.ints[1], a.ints[2]), b.grad());
+  const auto& a = b.attrs<DiagonalAttrs>();
+  const Tensor out = zeros_beside(b.grad(), b.shape(0));
+  copy_(baregrad::diagonal(out, a.offset, a.axis0, a.axis1), b.grad());
   b.give(0, out);
 }
 
-void tril(Backward& b) { b.give(0, baregrad::tril(b.grad(), b.attrs().ints[0])); }
-void triu(Backward& b) { b.give(0, baregrad::triu(b.grad(), b.attrs().ints[0])); }
+void tril(Backward& b) { b.give(0, baregrad::tril(b.grad(), b.attrs<TriangleAttrs>().diagonal)); }
+void triu(Backward& b) { b.give(0, baregrad::triu(b.grad(), b.attrs<TriangleAttrs>().diagonal)); }
 
 void concat(Backward& b) {
   std::int64_t at = 0;
   for (int k = 0; k < b.inputs(); ++k) {
     const std::int64_t length = b.notes()[static_cast<std::size_t>(k)];
-    if (b.needs(k)) b.give(k, narrow(b.grad(), b.attrs().axis, at, length));
+    if (b.needs(k)) b.give(k, narrow(b.grad(), b.attrs<ConcatAttrs>().axis, at, length));
     at += length;
   }
 }
 
 void roll(Backward& b) {
-  Dims shifts = b.attrs().dims[0];
+  Dims shifts = b.attrs<RollAttrs>().shifts;
   Dims axes;
   for (int i = 0; i < shifts.size(); ++i) {
     shifts[i] = -shifts[i];
@@ -132,23 +130,23 @@ void pad(Backward& b) {
   const Dims shape = b.shape(0);
   for (int i = 0; i < shape.size(); ++i) {
     if (inner.shape()[i] == shape[i]) continue;
-    inner = narrow(inner, i, b.attrs().dims[0][i], shape[i]);
+    inner = narrow(inner, i, b.attrs<PadAttrs>().before[i], shape[i]);
   }
   b.give(0, inner);
 }
 
 // take and index: several results may come from one element.
 void index(Backward& b) {
-  const Tensor out = zeros(b.shape(0), b.grad().dtype());
-  index_put_(out, indices_at(b, b.attrs().axis, 1, b.inputs()), b.grad(), true);
+  const Tensor out = zeros_beside(b.grad(), b.shape(0));
+  index_put_(out, indices_at(b, b.attrs<PositionsAttrs>().axis, 1, b.inputs()), b.grad(), true);
   b.give(0, out);
 }
 
 // inputs: the values, positions, and what was written into.
 void index_put(Backward& b) {
   const int old = b.inputs() - 1;
-  const std::vector<Index> at = indices_at(b, b.attrs().axis, 1, old);
-  const bool adds = b.attrs().flag;
+  const std::vector<Index> at = indices_at(b, b.attrs<IndexPutAttrs>().axis, 1, old);
+  const bool adds = b.attrs<IndexPutAttrs>().accumulate;
   if (b.needs(old)) {
     if (adds) {
       b.give(old, b.grad());
@@ -162,7 +160,7 @@ void index_put(Backward& b) {
   Tensor picked = baregrad::index(b.grad(), at);
   if (!adds) {
     const Tensor last = survivors(
-        picked.shape(), b.grad().shape(),
+        b.grad().device(), picked.shape(), b.grad().shape(),
         [&](const Tensor& target, const Tensor& ids) { return index_put_(target, at, ids); },
         [&](const Tensor& target) { return baregrad::index(target, at); });
     picked = baregrad::where(last, picked, 0.0);
@@ -171,8 +169,8 @@ void index_put(Backward& b) {
 }
 
 void gather(Backward& b) {
-  const Tensor start = zeros(b.shape(0), b.grad().dtype());
-  b.give(0, baregrad::scatter_add(start, b.attrs().axis, b.input(1), b.grad()));
+  const Tensor start = zeros_beside(b.grad(), b.shape(0));
+  b.give(0, baregrad::scatter_add(start, b.attrs<AlongAttrs>().axis, b.input(1), b.grad()));
 }
 
 namespace {
@@ -191,12 +189,12 @@ Tensor grown(const Tensor& g, const Dims& shape) {
 }  // namespace
 
 void scatter(Backward& b) {
-  const int axis = b.attrs().axis;
+  const int axis = b.attrs<AlongAttrs>().axis;
   const Tensor at = b.input(1);
   if (b.needs(0)) b.give(0, baregrad::scatter(b.grad(), axis, at, 0));
   if (!b.needs(2)) return;
   const Tensor last = survivors(
-      at.shape(), b.grad().shape(),
+      b.grad().device(), at.shape(), b.grad().shape(),
       [&](const Tensor& target, const Tensor& ids) {
         return baregrad::scatter(target, axis, at, ids);
       },
@@ -208,27 +206,38 @@ void scatter(Backward& b) {
 void scatter_add(Backward& b) {
   b.give(0, b.grad());
   if (!b.needs(2)) return;
-  b.give(2, grown(baregrad::gather(b.grad(), b.attrs().axis, b.input(1)), b.shape(2)));
+  b.give(2, grown(baregrad::gather(b.grad(), b.attrs<AlongAttrs>().axis, b.input(1)), b.shape(2)));
 }
 
 void masked_select(Backward& b) {
-  const Tensor out = zeros(b.shape(0), b.grad().dtype());
+  const Tensor out = zeros_beside(b.grad(), b.shape(0));
   index_put_(out, {b.input(1)}, b.grad());
   b.give(0, out);
 }
 
-// sort and topk: each result came from where its index says.
-void ordered(Backward& b) {
+namespace {
+
+// Each result came from where its index says.
+void ordered(Backward& b, int axis) {
   const Dims shape = b.shape(0);
-  const Tensor start = zeros(shape.empty() ? Dims{1} : shape, b.grad().dtype());
+  const Tensor start = zeros_beside(b.grad(), shape.empty() ? Dims{1} : shape);
   Tensor at = b.output(1);
   Tensor g = b.grad();
   if (shape.empty()) {
     at = baregrad::reshape(at, {1});
     g = baregrad::reshape(g, {1});
   }
-  const Tensor out = baregrad::scatter_add(start, b.attrs().axis, at, g);
+  const Tensor out = baregrad::scatter_add(start, axis, at, g);
   b.give(0, shape.empty() ? baregrad::reshape(out, {}) : out);
+}
+
+}  // namespace
+
+void sort(Backward& b) { ordered(b, b.attrs<SortAttrs>().axis); }
+void topk(Backward& b) { ordered(b, b.attrs<TopKAttrs>().axis); }
+
+void to_device(Backward& b) {
+  b.give(0, baregrad::to_device(b.grad(), b.attrs<ToDeviceAttrs>().from));
 }
 
 }  // namespace baregrad::autograd::rules

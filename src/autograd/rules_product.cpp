@@ -1,5 +1,5 @@
 // Gradient rules of products over matrices.
-#include "autograd/rules_shaped.h"
+#include "autograd/rule_functions.h"
 #include "baregrad/activation.h"
 #include "baregrad/ops.h"
 
@@ -54,7 +54,7 @@ void matmul(Backward& b) {
 // An activation other than relu is recorded as an op of its own.
 void linear(Backward& b) {
   Tensor g = b.grad();
-  if (static_cast<Activation>(b.attrs().mode) == Activation::Relu) {
+  if (b.attrs_ref().or_default<ProductAttrs>().activation == Activation::Relu) {
     g = baregrad::relu_backward(g, b.output());
   }
   if (b.needs(0)) b.give(0, baregrad::matmul(g, b.input(1)));

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/rules_shaped.h"
+#include "autograd/rule_functions.h"
 #include "baregrad/ops.h"
 #include "ops/infer.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 /// A reduced tensor with its lost axes as axes of size 1.
 Tensor with_axes(const Tensor& t, const Backward& b) {
-  const Dims kept = infer_reduced_shape(b.shape(0), b.attrs().axes, true);
+  const Dims kept = infer_reduced_shape(b.shape(0), b.attrs<ReduceAttrs>().axes, true);
   return t.shape() == kept ? t : baregrad::reshape(t, kept);
 }
 
@@ -21,7 +21,7 @@ double reduced_count(const Backward& b) {
   const Dims shape = b.shape(0);
   double count = 1;
   for (int i = 0; i < shape.size(); ++i) {
-    if ((b.attrs().axes >> i & 1U) != 0) count *= static_cast<double>(shape[i]);
+    if (b.attrs<ReduceAttrs>().axes.has(i)) count *= static_cast<double>(shape[i]);
   }
   return count;
 }
@@ -29,7 +29,7 @@ double reduced_count(const Backward& b) {
 Axes axes_of(const Backward& b) {
   Dims axes;
   for (int i = 0; i < b.shape(0).size(); ++i) {
-    if ((b.attrs().axes >> i & 1U) != 0) axes.push_back(i);
+    if (b.attrs<ReduceAttrs>().axes.has(i)) axes.push_back(i);
   }
   return axes;
 }
@@ -38,7 +38,7 @@ Axes axes_of(const Backward& b) {
 bool gave_nothing(Backward& b) {
   const Dims shape = b.shape(0);
   if (std::find(shape.begin(), shape.end(), 0) == shape.end()) return false;
-  b.give(0, zeros(shape, b.grad().dtype()));
+  b.give(0, zeros_beside(b.grad(), shape));
   return true;
 }
 
@@ -52,7 +52,7 @@ Tensor product_of_others(const Tensor& x) {
   const int last = x.ndim() - 1;
   Dims one = x.shape();
   one.back() = 1;
-  const Tensor start = ones(one, x.dtype());
+  const Tensor start = ones_beside(x, one);
   const Tensor before =
       cumulative_prod(baregrad::concat({start, narrow(x, last, 0, n - 1)}, last), last);
   const Tensor behind = baregrad::flip(
@@ -103,7 +103,7 @@ void prod(Backward& b) {
   std::int64_t length = 1;
   for (const bool reduced : {false, true}) {
     for (int i = 0; i < x.ndim(); ++i) {
-      if (((b.attrs().axes >> i & 1U) != 0) != reduced) continue;
+      if (b.attrs<ReduceAttrs>().axes.has(i) != reduced) continue;
       back[i] = order.size();
       order.push_back(i);
       if (reduced) {
@@ -131,7 +131,7 @@ void extreme(Backward& b) {
 
 void var(Backward& b) {
   const Tensor x = b.input(0);
-  const double divisor = reduced_count(b) - b.attrs().params[0];
+  const double divisor = reduced_count(b) - b.attrs<ReduceAttrs>().correction;
   const Tensor centred = x - baregrad::mean(x, axes_of(b), true);
   b.give(0, with_axes(b.grad(), b) * (centred * (2.0 / divisor)));
 }
@@ -140,7 +140,7 @@ void var(Backward& b) {
 void std(Backward& b) {
   if (gave_nothing(b)) return;
   const Tensor x = b.input(0);
-  const double divisor = reduced_count(b) - b.attrs().params[0];
+  const double divisor = reduced_count(b) - b.attrs<ReduceAttrs>().correction;
   const Tensor y = with_axes(b.output(), b);
   const Tensor flat = y == 0;
   const Tensor slope = with_axes(b.grad(), b) / (baregrad::where(flat, 1.0, y) * divisor);
@@ -150,13 +150,13 @@ void std(Backward& b) {
 
 void cumulative_sum(Backward& b) {
   const Tensor g = as_line(b.grad());
-  b.give(0, baregrad::reshape(reversed_sum(g, b.attrs().axis), b.shape(0)));
+  b.give(0, baregrad::reshape(reversed_sum(g, b.attrs<ScanAttrs>().axis), b.shape(0)));
 }
 
 void cumulative_prod(Backward& b) {
   const Tensor x = as_line(b.input(0));
   const Tensor g = as_line(b.grad());
-  const int axis = b.attrs().axis;
+  const int axis = b.attrs<ScanAttrs>().axis;
   if (!any(x == 0).item<bool>()) {
     const Tensor whole = reversed_sum(g * as_line(b.output()), axis) / x;
     b.give(0, baregrad::reshape(whole, b.shape(0)));
@@ -167,10 +167,10 @@ void cumulative_prod(Backward& b) {
   std::vector<Tensor> parts;
   Dims one = x.shape();
   one[axis] = 1;
-  Tensor before = ones(one, x.dtype());
+  Tensor before = ones_beside(x, one);
   for (std::int64_t i = 0; i < n; ++i) {
     const Tensor behind =
-        baregrad::concat({ones(one, x.dtype()), narrow(x, axis, i + 1, n - i - 1)}, axis);
+        baregrad::concat({ones_beside(x, one), narrow(x, axis, i + 1, n - i - 1)}, axis);
     const Tensor products = before * baregrad::cumulative_prod(behind, axis);
     parts.push_back(baregrad::sum(narrow(g, axis, i, n - i) * products, axis, true));
     before = before * narrow(x, axis, i, 1);
@@ -183,14 +183,14 @@ void cumulative_max(Backward& b) {
   const Tensor x = as_line(b.input(0));
   const Tensor y = as_line(b.output());
   const Tensor g = as_line(b.grad());
-  const int axis = b.attrs().axis;
+  const int axis = b.attrs<ScanAttrs>().axis;
   if (x.numel() == 0) {
-    b.give(0, zeros(b.shape(0), g.dtype()));
+    b.give(0, zeros_beside(g, b.shape(0)));
     return;
   }
   Dims line(x.ndim(), 1);
   line[axis] = x.shape()[axis];
-  const Tensor positions = baregrad::reshape(arange(x.shape()[axis]), line);
+  const Tensor positions = baregrad::reshape(arange(x.shape()[axis], {}, x.device()), line);
   const Tensor stands = logical_or(x == y, isnan(x));
   const Tensor at = baregrad::cumulative_max(
       baregrad::where(stands, positions, baregrad::zeros_like(positions)), axis);
@@ -200,14 +200,14 @@ void cumulative_max(Backward& b) {
 void softmax(Backward& b) {
   const Tensor y = as_line(b.output());
   const Tensor gy = as_line(b.grad()) * y;
-  const Tensor total = baregrad::sum(gy, b.attrs().axis, true);
+  const Tensor total = baregrad::sum(gy, b.attrs<SoftmaxAttrs>().axis, true);
   b.give(0, baregrad::reshape(gy - y * total, b.shape(0)));
 }
 
 void log_softmax(Backward& b) {
   const Tensor y = as_line(b.output());
   const Tensor g = as_line(b.grad());
-  const Tensor total = baregrad::sum(g, b.attrs().axis, true);
+  const Tensor total = baregrad::sum(g, b.attrs<SoftmaxAttrs>().axis, true);
   b.give(0, baregrad::reshape(g - exp(y) * total, b.shape(0)));
 }
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "baregrad/error.h"
+#include "core/device_hooks.h"
 #include "core/recycle.h"
 
 namespace baregrad {
@@ -28,6 +29,17 @@ Ref<Storage> Storage::allocate(std::size_t bytes) {
   storage->data_ = allocator.allocate(bytes);
   storage->bytes_ = bytes;
   storage->allocator_ = &allocator;
+  return storage;
+}
+
+Ref<Storage> Storage::allocate(std::size_t bytes, Device device) {
+  if (device.is_cpu()) return allocate(bytes);
+  Allocator& allocator = detail::hooks_of(device, "allocate").allocator(device.index);
+  Ref<Storage> storage = make();
+  storage->data_ = allocator.allocate(bytes);
+  storage->bytes_ = bytes;
+  storage->allocator_ = &allocator;
+  storage->device_ = device;
   return storage;
 }
 

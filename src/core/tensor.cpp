@@ -8,6 +8,7 @@
 #include "baregrad/error.h"
 #include "core/checked.h"
 #include "core/history.h"
+#include "core/host.h"
 #include "core/message.h"
 #include "core/recycle.h"
 
@@ -77,6 +78,7 @@ TensorImpl::TensorImpl(Ref<Storage>&& storage, DType dtype, const Layout& layout
       storage_(std::move(storage)),
       layout_(layout) {
   aligned_ = (reinterpret_cast<std::uintptr_t>(data_) & (itemsize(dtype) - 1)) == 0;
+  packed_ = contiguous_ && aligned_ && storage_->device().is_cpu();
 }
 
 TensorImpl::TensorImpl(Ref<Storage>&& storage, DType dtype, const Dims& shape,
@@ -88,6 +90,7 @@ TensorImpl::TensorImpl(Ref<Storage>&& storage, DType dtype, const Dims& shape,
       storage_(std::move(storage)) {
   layout_.shape = shape;
   set_contiguous_strides(layout_);
+  packed_ = storage_->device().is_cpu();
 }
 
 TensorImpl::TensorImpl(const TensorImpl& other) noexcept
@@ -97,6 +100,7 @@ TensorImpl::TensorImpl(const TensorImpl& other) noexcept
       data_(other.data_),
       storage_(other.storage_),
       aligned_(other.aligned_),
+      packed_(other.packed_),
       layout_(other.layout_) {}
 
 void TensorImpl::destroy(TensorImpl* impl) noexcept {
@@ -136,6 +140,7 @@ void History::set_elements(const Tensor& t, const Tensor& source) noexcept {
   to.data_ = from.data_;
   to.storage_ = from.storage_;
   to.aligned_ = from.aligned_;
+  to.packed_ = from.packed_;
   to.layout_ = from.layout_;
   make_root(t);
 }
@@ -164,10 +169,15 @@ Tensor Tensor::view_of(Ref<Storage> storage, DType dtype, const Layout& layout, 
 }
 
 Tensor Tensor::allocate(const Dims& shape, DType dtype, const char* who) {
+  return allocate(shape, dtype, Device(), who);
+}
+
+Tensor Tensor::allocate(const Dims& shape, DType dtype, Device device, const char* who) {
   const std::int64_t numel = checked_numel(shape, dtype, who);
   Ref<Storage> storage;
   try {
-    storage = Storage::allocate(checked_bytes(numel, dtype));
+    storage = device.is_cpu() ? Storage::allocate(checked_bytes(numel, dtype))
+                              : Storage::allocate(checked_bytes(numel, dtype), device);
   } catch (const OutOfMemory& e) {
     // The allocator knows bytes only: the caller asked for a shape.
     throw_no_memory(e, shape, dtype, who);
@@ -226,11 +236,11 @@ Tensor Tensor::copy_of(const void* values, std::int64_t count, const Dims& shape
   return out;
 }
 
-Tensor Tensor::scalar(const Scalar& value, std::optional<DType> dtype) {
+Tensor Tensor::scalar(const Scalar& value, std::optional<DType> dtype, const char* who) {
   char element[8];
   const DType type = dtype.value_or(default_dtype(value));
-  store_scalar(value, type, element, "scalar");
-  Tensor out = allocate({}, type, "scalar");
+  store_scalar(value, type, element, who);
+  Tensor out = allocate({}, type, who);
   std::memcpy(out.data_ptr(), element, itemsize(type));
   return out;
 }
@@ -244,7 +254,8 @@ Scalar Tensor::item() const {
   if (!defined() || numel() != 1) {
     throw ShapeError(message("item: ", describe(*this), " does not hold exactly one element"));
   }
-  return load_scalar(data_ptr(), dtype());
+  if (device().is_cpu()) return load_scalar(data_ptr(), dtype());
+  return load_scalar(HostRead(*this).bytes(), dtype());
 }
 
 void Tensor::throw_undefined(const char* member) {
@@ -254,6 +265,11 @@ void Tensor::throw_undefined(const char* member) {
 void Tensor::throw_not_of_dtype(DType asked, const char* who) const {
   if (!defined()) throw ValueError(message(who, ": the tensor is undefined"));
   throw DTypeError(message(who, ": asked for ", name(asked), " of a tensor ", describe(*this)));
+}
+
+void Tensor::throw_not_on_cpu(const char* who) const {
+  throw ValueError(
+      message(who, ": ", describe(*this), " is on ", to_string(device()), "; take cpu() first"));
 }
 
 void Tensor::throw_no_room(const char* who) const {

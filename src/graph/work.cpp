@@ -20,8 +20,8 @@ std::uint64_t bytes_of(const Tensor& t) {
 std::uint64_t product_flops(const OpCall& call, const Tensor& result) {
   const Tensor& left = *call.inputs[call.op == OpId::addmm ? 1 : 0];
   const auto depth = static_cast<std::uint64_t>(left.shape().back());
-  const bool adds = call.inputs.size() == 3 || call.attrs.flag;
-  const bool activates = call.op == OpId::linear && call.attrs.mode != 0;
+  const bool adds = call.inputs.size() == 3 || call.attrs.or_default<ProductAttrs>().accumulate;
+  const bool activates = call.attrs.or_default<ProductAttrs>().activation != Activation::None;
   return elements(result) * (2 * depth + (adds ? 1 : 0) + (activates ? 1 : 0));
 }
 
@@ -38,7 +38,7 @@ std::uint64_t conv_flops(const OpCall& call, const Tensor& result) {
 }
 
 std::uint64_t window_of(const OpCall& call) {
-  const Dims& kernel = call.attrs.dims[0];
+  const Dims& kernel = call.attrs.as<PoolAttrs>().kernel;
   return static_cast<std::uint64_t>(kernel[0]) * static_cast<std::uint64_t>(kernel[1]);
 }
 

@@ -5,11 +5,11 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/checked.h"
+#include "core/index_bounds.h"
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
-#include "ops/irregular.h"
-#include "ops/named.h"
+#include "ops/internal_ops.h"
 #include "ops/positions.h"
 
 namespace baregrad {
@@ -21,7 +21,7 @@ struct Resolved {
   Tensor base;  ///< x after integers, slices and new axes
   std::vector<Tensor>
       positions;  ///< int64, all of one shape; for axes attrs.axis, attrs.axis + 1...
-  Attrs attrs;    ///< as infer_index reads them
+  PositionsAttrs attrs;
 };
 
 class Resolver {
@@ -83,7 +83,7 @@ class Resolver {
     touch_block(true);
     const std::int64_t size = x_.shape()[axis_];
     if (position < -size || position >= size) {
-      throw_out_of_range(position, {axis_, size, x_.dtype(), x_.shape()}, who_);
+      throw_out_of_bounds(position, {axis_, size, x_.dtype(), x_.shape()}, who_);
     }
     selected_.push_back(axis_++);
     selected_positions_.push_back(position);
@@ -120,7 +120,7 @@ class Resolver {
     if (tensor.ndim() == 0) {
       // A single truth value: a new axis that is there once, or not at all.
       new_axes_.push_back(base_ndim_);
-      add_positions(zeros({tensor.item<bool>() ? 1 : 0}, DType::Int64), -1);
+      add_positions(zeros({tensor.item<bool>() ? 1 : 0}, DType::Int64, x_.device()), -1);
       return;
     }
     for (int i = 0; i < tensor.ndim(); ++i) {
@@ -176,8 +176,8 @@ class Resolver {
       for (int k = 0; k < axes.size(); ++k) front.push_back(k);
       out.base = moveaxis(out.base, axes, front);
     }
-    out.attrs.dims[0] = Dims(callers_axes_);
-    out.attrs.dims[1] = x_.shape();
+    out.attrs.callers_axes = Dims(callers_axes_);
+    out.attrs.callers_shape = x_.shape();
   }
 
   std::string shapes() const {
@@ -227,15 +227,6 @@ Dims indexed_shape(const Dims& shape, int axis, std::span<const Tensor* const> p
   return out;
 }
 
-void check_bounds(const OpCall& call, const Dims& shape, DType dtype) {
-  const Attrs& attrs = call.attrs;
-  for (int k = 0; k + 1 < static_cast<int>(call.inputs.size()); ++k) {
-    check_positions(*call.inputs[static_cast<std::size_t>(k) + 1],
-                    {attrs.dims[0][k], shape[attrs.axis + k], dtype, attrs.dims[1]},
-                    op_name(call.op));
-  }
-}
-
 std::vector<const Tensor*> inputs_of(const Tensor& first, const std::vector<Tensor>& positions) {
   std::vector<const Tensor*> inputs{&first};
   for (const Tensor& t : positions) inputs.push_back(&t);
@@ -251,20 +242,16 @@ Tensor without_leading_ones(const Tensor& value, int ndim) {
 
 }  // namespace
 
-/// inputs: x, then positions of one shape for attrs.axis, attrs.axis + 1, ... of it. attrs.dims:
-/// the same axes as the caller numbered them, and the caller's shape, for messages.
+/// inputs: x, then positions of one shape for attrs.axis, attrs.axis + 1, ... of it.
 std::vector<OutputSpec> infer_index(const OpCall& call) {
   const Tensor& x = *call.inputs[0];
-  check_bounds(call, x.shape(), x.dtype());
-  return {{indexed_shape(x.shape(), call.attrs.axis, call.inputs.subspan(1), op_name(call.op)),
+  return {{indexed_shape(x.shape(), call.attrs.as<PositionsAttrs>().axis, call.inputs.subspan(1),
+                         op_name(call.op)),
            x.dtype()}};
 }
 
-/// inputs: the values, then positions as above; attrs.dims[2] is the shape of what is written into.
-std::vector<OutputSpec> infer_index_put(const OpCall& call) {
-  check_bounds(call, call.attrs.dims[2], call.inputs[0]->dtype());
-  return {};
-}
+/// inputs: the values, then positions as above.
+std::vector<OutputSpec> infer_index_put(const OpCall&) { return {}; }
 
 Tensor index(const Tensor& x, const std::vector<Index>& indices) {
   require_defined(x, "x", "index");
@@ -278,7 +265,8 @@ Tensor index(const Tensor& x, const std::vector<Index>& indices) {
   }
   const Resolved r = Resolver(x, indices, "index").resolve();
   if (r.positions.empty()) return r.base.is_same(x) ? alias(x) : r.base;
-  return run({OpId::index, inputs_of(r.base, r.positions), r.attrs});
+  const auto inputs = inputs_of(r.base, r.positions);
+  return run({OpId::index, inputs, r.attrs});
 }
 
 Tensor index_put(const Tensor& x, const std::vector<Index>& indices, const Operand& value,
@@ -309,9 +297,10 @@ const Tensor& index_put_(const Tensor& x, const std::vector<Index>& indices, con
   }
   const Tensor fitted = repeated_to(given, shape, kWho);
   if (!r.positions.empty()) {
-    r.attrs.flag = accumulate;
-    r.attrs.dims[2] = r.base.shape();
-    run_update({OpId::index_put, inputs_of(fitted, r.positions), r.attrs}, r.base);
+    const IndexPutAttrs attrs{r.attrs.axis, accumulate, r.attrs.callers_axes,
+                              r.attrs.callers_shape};
+    const auto inputs = inputs_of(fitted, r.positions);
+    run_in_place({OpId::index_put, inputs, attrs, nullptr, CallKind::Update, {&r.base, 1}});
   } else if (accumulate) {
     run_into(OpId::add, {&r.base, &fitted}, r.base, {}, kWho);
   } else {

@@ -10,8 +10,7 @@
 #include "ops/dispatch.h"
 #include "ops/fused.h"
 #include "ops/infer.h"
-#include "ops/irregular.h"
-#include "ops/named.h"
+#include "ops/internal_ops.h"
 #include "ops/positions.h"
 
 namespace baregrad {
@@ -101,7 +100,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& mask, b
   }
   if (causal) {
     const Dims shape{q.shape()[q.ndim() - 2], k.shape()[k.ndim() - 2]};
-    scores = where(tril(ones(shape, DType::Bool)), scores, nothing);
+    scores = where(tril(ones(shape, DType::Bool, q.device())), scores, nothing);
   }
   if (scores.shape().back() == 0) return scores;
   if (!mask.defined()) return softmax(scores, -1);
@@ -109,7 +108,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& mask, b
   return where(blind, 0.0, softmax(where(blind, 0.0, scores), -1));
 }
 
-// q, k, v[, mask], all with the same leading axes; attrs.params[0]: the scale, attrs.flag: causal.
+// q, k, v[, mask], all with the same leading axes.
 std::vector<OutputSpec> infer_attention(const OpCall& call) {
   const Tensor& q = *call.inputs[0];
   const Dims lead = leading(q);
@@ -140,9 +139,7 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   const Tensor queries = operand(q, lead, compute);
   const Tensor keys = operand(k, lead, compute);
   const Tensor values = operand(v, lead, compute);
-  Attrs attrs;
-  attrs.params[0] = scale;
-  attrs.flag = options.causal;
+  const AttentionAttrs attrs{scale, options.causal};
   if (!options.mask.defined()) {
     const std::vector<Tensor> results =
         run_many(OpId::attention, {&queries, &keys, &values}, attrs, kAttention);

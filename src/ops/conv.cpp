@@ -9,8 +9,8 @@
 #include "core/checked.h"
 #include "core/message.h"
 #include "ops/dispatch.h"
-#include "ops/irregular.h"
-#include "ops/named.h"
+#include "ops/infer.h"
+#include "ops/internal_ops.h"
 
 namespace baregrad {
 
@@ -55,17 +55,8 @@ void require_options(const ConvOptions& options, int axes, const char* who) {
   }
 }
 
-/// conv2d, conv2d_input and conv2d_weight read: dims stride, padding, dilation; ints[0] groups,
-/// ints[1] and ints[2] the height and width of what the gradient goes to.
-Attrs conv_attrs(const ConvOptions& options, const Dims& size = {0, 0}) {
-  Attrs attrs;
-  attrs.dims[0] = options.stride;
-  attrs.dims[1] = options.padding;
-  attrs.dims[2] = options.dilation;
-  attrs.ints[0] = options.groups;
-  attrs.ints[1] = size[0];
-  attrs.ints[2] = size[1];
-  return attrs;
+ConvAttrs conv_attrs(const ConvOptions& options, const Dims& size = {0, 0}) {
+  return {options.stride, options.padding, options.dilation, options.groups, size};
 }
 
 /// Half precision computes in float32; all tensors of a call have one dtype.
@@ -80,8 +71,8 @@ struct ConvTypes {
   }
 };
 
-Tensor run_conv(OpId op, const Tensor& a, const Tensor& b, const Tensor& bias, const Attrs& attrs,
-                const char* who) {
+Tensor run_conv(OpId op, const Tensor& a, const Tensor& b, const Tensor& bias,
+                const ConvAttrs& attrs, const char* who) {
   const ConvTypes types(a, b, bias);
   const Tensor first = converted(a, types.compute, who);
   const Tensor second = converted(b, types.compute, who);
@@ -98,16 +89,16 @@ Tensor run_conv(OpId op, const Tensor& a, const Tensor& b, const Tensor& bias, c
 /// Results along one axis. What the kernel copies, borders included, must have a size too.
 std::int64_t conv_size(const OpCall& call, int axis, std::int64_t size, std::int64_t kernel) {
   const char* who = call.name();
-  const Attrs& a = call.attrs;
-  const std::int64_t span = checked_add(checked_mul(a.dims[2][axis], kernel - 1, who), 1, who);
-  const std::int64_t padded = checked_add(size, checked_mul(2, a.dims[1][axis], who), who);
+  const auto& a = call.attrs.as<ConvAttrs>();
+  const std::int64_t span = checked_add(checked_mul(a.dilation[axis], kernel - 1, who), 1, who);
+  const std::int64_t padded = checked_add(size, checked_mul(2, a.padding[axis], who), who);
   if (padded < span) {
     throw ShapeError(message(who, ": ", describe_inputs(call), ": a window of ", kernel,
-                             " places (dilation ", a.dims[2][axis], ") spans ", span,
+                             " places (dilation ", a.dilation[axis], ") spans ", span,
                              axis == 0 ? " rows" : " columns", ", but the image has ", size,
                              " and padding makes ", padded));
   }
-  return (padded - span) / a.dims[0][axis] + 1;
+  return (padded - span) / a.stride[axis] + 1;
 }
 
 void require_kernel(const OpCall& call, std::int64_t height, std::int64_t width) {
@@ -123,7 +114,7 @@ void require_four(const OpCall& call, const Tensor& t, const char* what, const c
 }
 
 void require_groups(const OpCall& call, std::int64_t channels, std::int64_t filters) {
-  const std::int64_t groups = call.attrs.ints[0];
+  const std::int64_t groups = call.attrs.as<ConvAttrs>().groups;
   if (channels % groups == 0 && filters % groups == 0) return;
   throw ShapeError(message(call.name(), ": ", channels, " channels and ", filters,
                            " filters do not divide into ", groups, " groups (",
@@ -134,7 +125,7 @@ void require_groups(const OpCall& call, std::int64_t channels, std::int64_t filt
 void require_copyable(const OpCall& call, std::int64_t channels, std::int64_t height,
                       std::int64_t width) {
   const char* who = call.name();
-  const Dims& padding = call.attrs.dims[1];
+  const Dims& padding = call.attrs.as<ConvAttrs>().padding;
   checked_numel({channels, checked_add(height, checked_mul(2, padding[0], who), who),
                  checked_add(width, checked_mul(2, padding[1], who), who)},
                 DType::Float64, who);
@@ -178,7 +169,7 @@ std::vector<OutputSpec> infer_conv2d(const OpCall& call) {
   require_four(call, weight, "the weight", "[O, C / groups, KH, KW]");
   const Dims& w = weight.shape();
   const std::int64_t channels = x.shape()[1];
-  const std::int64_t groups = call.attrs.ints[0];
+  const std::int64_t groups = call.attrs.as<ConvAttrs>().groups;
   require_kernel(call, w[2], w[3]);
   require_groups(call, channels, w[0]);
   if (w[1] != channels / groups) {
@@ -217,8 +208,8 @@ std::vector<OutputSpec> infer_conv2d_input(const OpCall& call) {
   require_four(call, g, "the gradient", "[N, O, H, W]");
   require_four(call, weight, "the weight", "[O, C / groups, KH, KW]");
   const Dims& w = weight.shape();
-  const std::int64_t groups = call.attrs.ints[0];
-  const Dims image = {call.attrs.ints[1], call.attrs.ints[2]};
+  const std::int64_t groups = call.attrs.as<ConvAttrs>().groups;
+  const Dims image = call.attrs.as<ConvAttrs>().size;
   const std::int64_t channels = checked_mul(w[1], groups, call.name());
   require_kernel(call, w[2], w[3]);
   require_groups(call, channels, w[0]);
@@ -244,8 +235,8 @@ std::vector<OutputSpec> infer_conv2d_weight(const OpCall& call) {
   const Tensor& g = *call.inputs[1];
   require_four(call, x, "the input", "[N, C, H, W]");
   require_four(call, g, "the gradient", "[N, O, H, W]");
-  const Dims kernel = {call.attrs.ints[1], call.attrs.ints[2]};
-  const std::int64_t groups = call.attrs.ints[0];
+  const Dims kernel = call.attrs.as<ConvAttrs>().size;
+  const std::int64_t groups = call.attrs.as<ConvAttrs>().groups;
   const std::int64_t channels = x.shape()[1];
   const std::int64_t filters = g.shape()[1];
   require_kernel(call, kernel[0], kernel[1]);

@@ -1,14 +1,14 @@
 // astype, clone, contiguous and copy_: the same elements elsewhere or in another dtype.
 #include "baregrad/ops.h"
 #include "ops/dispatch.h"
-#include "ops/irregular.h"
-#include "ops/named.h"
+#include "ops/infer.h"
+#include "ops/internal_ops.h"
 #include "ops/positions.h"
 
 namespace baregrad {
 
 std::vector<OutputSpec> infer_astype(const OpCall& call) {
-  return {{call.inputs[0]->shape(), call.attrs.dtype}};
+  return {{call.inputs[0]->shape(), call.attrs.as<CastAttrs>().dtype}};
 }
 
 std::vector<OutputSpec> infer_contiguous_copy(const OpCall& call) {
@@ -17,16 +17,22 @@ std::vector<OutputSpec> infer_contiguous_copy(const OpCall& call) {
 
 Tensor astype(const Tensor& x, DType dtype, bool copy) {
   if (!copy && x.defined() && x.dtype() == dtype) return alias(x);
-  Attrs attrs;
-  attrs.dtype = dtype;
-  return run(OpId::astype, {&x}, attrs);
+  return run(OpId::astype, {&x}, CastAttrs{dtype});
 }
 
 Tensor converted(const Tensor& x, DType dtype, const char* who) {
   if (x.dtype() == dtype) return x;
-  Attrs attrs;
-  attrs.dtype = dtype;
-  return run(OpId::astype, {&x}, attrs, who);
+  return run(OpId::astype, {&x}, CastAttrs{dtype}, who);
+}
+
+std::vector<OutputSpec> infer_to_device(const OpCall& call) {
+  return {{call.inputs[0]->shape(), call.inputs[0]->dtype()}};
+}
+
+Tensor to_device(const Tensor& x, Device device) {
+  require_defined(x, "x", "to");
+  if (x.device() == device) return x;
+  return run(OpId::to_device, {&x}, ToDeviceAttrs{device, x.device()}, "to");
 }
 
 Tensor contiguous(const Tensor& x) {
@@ -40,8 +46,9 @@ const Tensor& copy_(const Tensor& dst, const Tensor& source) {
   constexpr const char* kWho = "copy_";
   require_defined(dst, "the output", kWho);
   require_defined(source, "the source", kWho);
+  const Tensor there = to_device(source, dst.device());
   const Tensor fitted =
-      source.shape() == dst.shape() ? source : repeated_to(source, dst.shape(), kWho);
+      there.shape() == dst.shape() ? there : repeated_to(there, dst.shape(), kWho);
   run_into(OpId::contiguous_copy, {&fitted}, dst, {}, kWho);
   return dst;
 }

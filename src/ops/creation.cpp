@@ -11,8 +11,8 @@
 #include "core/number_text.h"
 #include "core/visit.h"
 #include "ops/dispatch.h"
-#include "ops/irregular.h"
-#include "ops/named.h"
+#include "ops/infer.h"
+#include "ops/internal_ops.h"
 
 namespace baregrad {
 
@@ -32,25 +32,22 @@ Int128 to_int128(const Scalar& s) {
   return s.kind() == Scalar::Kind::UInt ? Int128{s.to_uint64()} : Int128{s.to_int64()};
 }
 
-/// One element of `dtype` in the bytes of an integer attribute.
-std::int64_t element_bits(const Scalar& value, DType dtype, const char* who) {
-  std::int64_t bits = 0;
+/// One element of `dtype` in the first bytes of an integer.
+std::uint64_t element_bits(const Scalar& value, DType dtype, const char* who) {
+  std::uint64_t bits = 0;
   store_scalar(value, dtype, &bits, who);
   return bits;
 }
 
-/// fill reads: dims[0] the shape, dtype, ints[0] the element's bytes.
-Attrs fill_attrs(const Dims& shape, const Scalar& value, DType dtype, const char* who) {
-  Attrs attrs;
-  attrs.dims[0] = shape;
-  attrs.dtype = dtype;
-  attrs.ints[0] = element_bits(value, dtype, who);
-  return attrs;
+/// A Make call of an op without inputs.
+Tensor create(OpId op, AttrsRef attrs, Device device, const char* who = nullptr) {
+  return run({.op = op, .inputs = {}, .attrs = attrs, .who = who, .device = device});
 }
 
-Tensor filled(const Dims& shape, const Scalar& value, DType dtype, const char* who) {
+Tensor filled(const Dims& shape, const Scalar& value, DType dtype, Device device, const char* who) {
   checked_numel(shape, dtype, who);
-  return run(OpId::fill, {}, fill_attrs(shape, value, dtype, who), who);
+  const FillAttrs attrs{shape, dtype, element_bits(value, dtype, who)};
+  return create(OpId::fill, attrs, device, who);
 }
 
 /// `value`, already rounded to an integer, lies in the range of an integer dtype.
@@ -134,56 +131,66 @@ std::string to_text(const Scalar& s) {
 }
 
 Tensor triangle(OpId op, const Tensor& x, std::int64_t diagonal) {
-  Attrs attrs;
-  attrs.ints[0] = diagonal;
-  return run(op, {&x}, attrs);
+  return run(op, {&x}, TriangleAttrs{diagonal});
 }
 
 }  // namespace
 
 // ---- Filled
 
-Tensor empty(const Dims& shape, DType dtype) { return Tensor::allocate(shape, dtype, "empty"); }
-Tensor zeros(const Dims& shape, DType dtype) { return filled(shape, 0, dtype, "zeros"); }
-Tensor ones(const Dims& shape, DType dtype) { return filled(shape, 1, dtype, "ones"); }
-Tensor full(const Dims& shape, const Scalar& value, DTypeOption dtype) {
-  return filled(shape, value, dtype.value_or(default_dtype(value)), "full");
+Tensor empty(const Dims& shape, DType dtype, DeviceOption device) {
+  return Tensor::allocate(shape, dtype, device.value_or(default_device()), "empty");
+}
+Tensor zeros(const Dims& shape, DType dtype, DeviceOption device) {
+  return filled(shape, 0, dtype, device.value_or(default_device()), "zeros");
+}
+Tensor ones(const Dims& shape, DType dtype, DeviceOption device) {
+  return filled(shape, 1, dtype, device.value_or(default_device()), "ones");
+}
+Tensor full(const Dims& shape, const Scalar& value, DTypeOption dtype, DeviceOption device) {
+  return filled(shape, value, dtype.value_or(default_dtype(value)),
+                device.value_or(default_device()), "full");
 }
 
-Tensor empty_like(const Tensor& x, DTypeOption dtype) {
+Tensor empty_like(const Tensor& x, DTypeOption dtype, DeviceOption device) {
   checked_input(x, "empty_like");
-  return Tensor::allocate(x.shape(), dtype.value_or(x.dtype()), "empty_like");
+  return Tensor::allocate(x.shape(), dtype.value_or(x.dtype()), device.value_or(x.device()),
+                          "empty_like");
 }
-Tensor zeros_like(const Tensor& x, DTypeOption dtype) {
+Tensor zeros_like(const Tensor& x, DTypeOption dtype, DeviceOption device) {
   checked_input(x, "zeros_like");
-  return filled(x.shape(), 0, dtype.value_or(x.dtype()), "zeros_like");
+  return filled(x.shape(), 0, dtype.value_or(x.dtype()), device.value_or(x.device()), "zeros_like");
 }
-Tensor ones_like(const Tensor& x, DTypeOption dtype) {
+Tensor ones_like(const Tensor& x, DTypeOption dtype, DeviceOption device) {
   checked_input(x, "ones_like");
-  return filled(x.shape(), 1, dtype.value_or(x.dtype()), "ones_like");
+  return filled(x.shape(), 1, dtype.value_or(x.dtype()), device.value_or(x.device()), "ones_like");
 }
-Tensor full_like(const Tensor& x, const Scalar& value, DTypeOption dtype) {
+Tensor full_like(const Tensor& x, const Scalar& value, DTypeOption dtype, DeviceOption device) {
   checked_input(x, "full_like");
-  return filled(x.shape(), value, dtype.value_or(x.dtype()), "full_like");
+  return filled(x.shape(), value, dtype.value_or(x.dtype()), device.value_or(x.device()),
+                "full_like");
 }
 
 const Tensor& fill_(const Tensor& dst, const Scalar& value) {
   checked_input(dst, "fill_");
-  run_into(OpId::fill, {}, dst, fill_attrs({}, value, dst.dtype(), "fill_"), "fill_");
+  const FillAttrs attrs{dst.shape(), dst.dtype(), element_bits(value, dst.dtype(), "fill_")};
+  run_into(OpId::fill, {}, dst, attrs, "fill_");
   return dst;
 }
 
 std::vector<OutputSpec> infer_fill(const OpCall& call) {
-  return {{call.attrs.dims[0], call.attrs.dtype}};
+  const auto& attrs = call.attrs.as<FillAttrs>();
+  return {{attrs.shape, attrs.dtype}};
 }
 
 // ---- Evenly spaced
 
-Tensor arange(const Scalar& stop, DTypeOption dtype) { return arange(0, stop, 1, dtype); }
+Tensor arange(const Scalar& stop, DTypeOption dtype, DeviceOption device) {
+  return arange(0, stop, 1, dtype, device);
+}
 
-/// arange reads: ints[0] start, ints[1] step (modulo 2^64, when flag says that all are integers),
-/// ints[2] the count; params start and step; dtype.
-Tensor arange(const Scalar& start, const Scalar& stop, const Scalar& step, DTypeOption dtype) {
+Tensor arange(const Scalar& start, const Scalar& stop, const Scalar& step, DTypeOption dtype,
+              DeviceOption device) {
   const bool floats = is_float(start) || is_float(stop) || is_float(step);
   DType type = floats ? kDefaultFloat : DType::Int64;
   if (!floats && (default_dtype(start) == DType::UInt64 || default_dtype(stop) == DType::UInt64)) {
@@ -194,34 +201,33 @@ Tensor arange(const Scalar& start, const Scalar& stop, const Scalar& step, DType
   const ArangeBounds bounds{start, stop, step};
   const std::string text =
       message("start ", to_text(start), ", stop ", to_text(stop), ", step ", to_text(step));
-  Attrs attrs;
+  ArangeAttrs attrs;
   attrs.dtype = type;
-  attrs.flag = !floats && is_integer(type);
-  attrs.ints[0] = static_cast<std::int64_t>(start.to_uint64());
-  attrs.ints[1] = static_cast<std::int64_t>(step.to_uint64());
-  attrs.params[0] = start.to_double();
-  attrs.params[1] = step.to_double();
-  attrs.ints[2] = floats ? arange_count_of_floats(bounds, type, text)
-                         : arange_count_of_ints(bounds, type, text);
-  return run(OpId::arange, {}, attrs);
+  attrs.integers = !floats && is_integer(type);
+  attrs.int_start = start.to_uint64();
+  attrs.int_step = step.to_uint64();
+  attrs.start = start.to_double();
+  attrs.step = step.to_double();
+  attrs.count = floats ? arange_count_of_floats(bounds, type, text)
+                       : arange_count_of_ints(bounds, type, text);
+  return create(OpId::arange, attrs, device.value_or(default_device()));
 }
 
 std::vector<OutputSpec> infer_arange(const OpCall& call) {
-  return {{{call.attrs.ints[2]}, call.attrs.dtype}};
+  const auto& attrs = call.attrs.as<ArangeAttrs>();
+  return {{{attrs.count}, attrs.dtype}};
 }
 
-/// linspace reads: params start and stop; ints[0] the count, ints[1] and ints[2] the bytes of the
-/// first and last element, exact where a double is not; flag: the last is part of it; dtype.
 Tensor linspace(const Scalar& start, const Scalar& stop, std::int64_t count, DTypeOption dtype,
-                bool endpoint) {
+                bool endpoint, DeviceOption device) {
   constexpr const char* kWho = "linspace";
   const DType type = dtype.value_or(kDefaultFloat);
   check_numeric(type, kWho);
   if (count < 0) throw ValueError(message(kWho, ": the count is negative: ", count));
-  Attrs attrs;
+  LinspaceAttrs attrs;
   attrs.dtype = type;
-  attrs.flag = endpoint;
-  attrs.ints[0] = count;
+  attrs.endpoint = endpoint;
+  attrs.count = count;
   const Scalar* ends[] = {&start, &stop};
   for (int i = 0; i < 2; ++i) {
     const double value = ends[i]->to_double();
@@ -229,19 +235,21 @@ Tensor linspace(const Scalar& start, const Scalar& stop, std::int64_t count, DTy
       throw ValueError(
           message(kWho, ": start ", to_text(start), ", stop ", to_text(stop), " is not finite"));
     }
-    attrs.params[i] = value;
+    (i == 0 ? attrs.start : attrs.stop) = value;
+    std::uint64_t& element = i == 0 ? attrs.first : attrs.last;
     if (is_float(*ends[i]) && is_integer(type)) {
       check_fits(std::floor(value), type, kWho);
-      attrs.ints[1 + i] = element_bits(std::floor(value), type, kWho);
+      element = element_bits(std::floor(value), type, kWho);
     } else {
-      attrs.ints[1 + i] = element_bits(*ends[i], type, kWho);
+      element = element_bits(*ends[i], type, kWho);
     }
   }
-  return run(OpId::linspace, {}, attrs);
+  return create(OpId::linspace, attrs, device.value_or(default_device()));
 }
 
 std::vector<OutputSpec> infer_linspace(const OpCall& call) {
-  return {{{call.attrs.ints[0]}, call.attrs.dtype}};
+  const auto& attrs = call.attrs.as<LinspaceAttrs>();
+  return {{{attrs.count}, attrs.dtype}};
 }
 
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, bool xy) {
@@ -274,22 +282,17 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, bool xy) {
 
 // ---- Matrices
 
-/// eye reads: ints[0] rows, ints[1] columns, ints[2] the diagonal; dtype.
-Tensor eye(std::int64_t rows, std::optional<std::int64_t> cols, std::int64_t diagonal,
-           DType dtype) {
-  Attrs attrs;
-  attrs.ints[0] = rows;
-  attrs.ints[1] = cols.value_or(rows);
-  attrs.ints[2] = diagonal;
-  attrs.dtype = dtype;
-  return run(OpId::eye, {}, attrs);
+Tensor eye(std::int64_t rows, std::optional<std::int64_t> cols, std::int64_t diagonal, DType dtype,
+           DeviceOption device) {
+  return create(OpId::eye, EyeAttrs{rows, cols.value_or(rows), diagonal, dtype},
+                device.value_or(default_device()));
 }
 
 std::vector<OutputSpec> infer_eye(const OpCall& call) {
-  return {{{call.attrs.ints[0], call.attrs.ints[1]}, call.attrs.dtype}};
+  const auto& attrs = call.attrs.as<EyeAttrs>();
+  return {{{attrs.rows, attrs.columns}, attrs.dtype}};
 }
 
-/// tril and triu read: ints[0] the diagonal.
 Tensor tril(const Tensor& x, std::int64_t diagonal) { return triangle(OpId::tril, x, diagonal); }
 Tensor triu(const Tensor& x, std::int64_t diagonal) { return triangle(OpId::triu, x, diagonal); }
 

@@ -1,6 +1,4 @@
 // Cross-entropy: classes go through the fused op, probabilities through log_softmax.
-#include <cstring>
-
 #include "backends/cpu/abi.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
@@ -8,8 +6,8 @@
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/fused.h"
-#include "ops/irregular.h"
-#include "ops/named.h"
+#include "ops/infer.h"
+#include "ops/internal_ops.h"
 #include "ops/positions.h"
 
 namespace baregrad {
@@ -90,26 +88,13 @@ Tensor of_probabilities(const Tensor& logits, const Tensor& target,
 
 }  // namespace
 
-// logits [N, C], classes [N] int64[, weights [C]]; attrs.mode: 0 none, 1 mean, 2 sum, params[0]:
-// smoothing, ints[0]: the class to ignore. The statistics: greatest and sum of exponentials of each
-// row, then the weight of all rows.
+// logits [N, C], classes [N] int64[, weights [C]]. The statistics: greatest and sum of exponentials
+// of each row, then the weight of all rows.
 std::vector<OutputSpec> infer_cross_entropy(const OpCall& call) {
   const Tensor& x = *call.inputs[0];
-  const Tensor& target = *call.inputs[1];
   const std::int64_t rows = x.shape()[0];
-  const std::int64_t classes = x.shape()[1];
-  const auto* from = reinterpret_cast<const char*>(target.data<std::int64_t>());
-  const std::int64_t step = target.strides()[0] * static_cast<std::int64_t>(sizeof(std::int64_t));
-  for (std::int64_t i = 0; i < rows; ++i) {
-    std::int64_t at = 0;
-    std::memcpy(&at, from + i * step, sizeof at);  // borrowed memory need not be aligned
-    if (at == call.attrs.ints[0] || (at >= 0 && at < classes)) continue;
-    throw IndexError(message(call.name(), ": class ", at, " (row ", i, " of the target) of ",
-                             describe(x), " with C = ", classes,
-                             " classes: must lie in [0, C) or be ignore_index, ",
-                             call.attrs.ints[0]));
-  }
-  const Dims loss = call.attrs.mode == 0 ? Dims{rows} : Dims{};
+  const bool each = call.attrs.as<CrossEntropyAttrs>().reduction == LossReduction::None;
+  const Dims loss = each ? Dims{rows} : Dims{};
   return {{loss, x.dtype()}, {{2 * rows + 1}, x.dtype()}};
 }
 // g, logits, classes, the statistics[, weights].
@@ -135,17 +120,18 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target,
   const Tensor weight = class_weights(options, logits, classes, compute);
   const Tensor picked = reshape(as_int64(target, "target", kCrossEntropy), {rows});
   const Tensor x = as_rows(converted(logits, compute, kCrossEntropy), rows, classes);
-  Attrs attrs;
-  attrs.mode = options.reduction == Reduction::None   ? 0
-               : options.reduction == Reduction::Mean ? 1
-                                                      : 2;
-  attrs.params[0] = options.label_smoothing;
-  attrs.ints[0] = options.ignore_index;
+  CrossEntropyAttrs attrs;
+  attrs.reduction = options.reduction == Reduction::None   ? LossReduction::None
+                    : options.reduction == Reduction::Mean ? LossReduction::Mean
+                                                           : LossReduction::Sum;
+  attrs.smoothing = options.label_smoothing;
+  attrs.ignored = options.ignore_index;
   const std::vector<Tensor> results =
       weight.defined() ? run_many(OpId::cross_entropy, {&x, &picked, &weight}, attrs)
                        : run_many(OpId::cross_entropy, {&x, &picked}, attrs);
-  const Tensor loss =
-      attrs.mode == 0 && !(outer == Dims{rows}) ? reshape(results[0], outer) : results[0];
+  const Tensor loss = attrs.reduction == LossReduction::None && !(outer == Dims{rows})
+                          ? reshape(results[0], outer)
+                          : results[0];
   return converted(loss, logits.dtype(), kCrossEntropy);
 }
 

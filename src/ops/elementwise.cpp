@@ -1,6 +1,4 @@
 // Public elementwise functions: regular ones straight from ops.def, the rest written out.
-#include <cstring>
-
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/message.h"
@@ -20,10 +18,7 @@ class ResolvedOperand {
     const Scalar& value = operand.scalar();
     DType dtype = default_dtype(value);
     if (partner != nullptr && partner->defined()) dtype = weak_dtype(value, partner->dtype());
-    char element[8];
-    store_scalar(value, dtype, element, who);
-    own_ = Tensor::allocate({}, dtype, who);
-    std::memcpy(own_.data_ptr(), element, itemsize(dtype));
+    own_ = Tensor::scalar(value, dtype, who);
     tensor_ = &own_;
   }
   ResolvedOperand(const ResolvedOperand&) = delete;
@@ -52,26 +47,15 @@ Tensor binary(OpId op, const Operand& x, const Operand& y) {
 
 const Tensor& binary_into(OpId op, const Tensor& x, const Operand& y, const char* who) {
   if (y.tensor() != nullptr) {
-    run_into(op, {&x, y.tensor()}, x, kNoAttrs, who);
+    run_into(op, {&x, y.tensor()}, x, AttrsRef(), who);
   } else {
     const ResolvedOperand b(y, &x, who);
-    run_into(op, {&x, b.get()}, x, kNoAttrs, who);
+    run_into(op, {&x, b.get()}, x, AttrsRef(), who);
   }
   return x;
 }
 
-Attrs with_params(double first, double second = 0.0) {
-  Attrs attrs;
-  attrs.params[0] = first;
-  attrs.params[1] = second;
-  return attrs;
-}
-
-Attrs one_sided() {
-  Attrs attrs;
-  attrs.mode = 1;
-  return attrs;
-}
+constexpr TiesAttrs kToFirst{true};
 
 void check_softplus(double beta, const char* who) {
   if (!(beta > 0.0))
@@ -83,7 +67,7 @@ void check_softplus(double beta, const char* who) {
 #define BG_UNARY(name, rule, doc)                                \
   Tensor name(const Tensor& x) { return run(OpId::name, {&x}); } \
   const Tensor& name##_(const Tensor& x) {                       \
-    run_into(OpId::name, {&x}, x, kNoAttrs, #name "_");          \
+    run_into(OpId::name, {&x}, x, AttrsRef(), #name "_");        \
     return x;                                                    \
   }
 #define BG_UNARY_PARAM(name, rule, doc)  // written out below
@@ -99,26 +83,26 @@ void check_softplus(double beta, const char* who) {
 #include "ops/ops.def"
 
 Tensor leaky_relu(const Tensor& x, double slope) {
-  return run(OpId::leaky_relu, {&x}, with_params(slope));
+  return run(OpId::leaky_relu, {&x}, NumbersAttrs{{slope}});
 }
 const Tensor& leaky_relu_(const Tensor& x, double slope) {
-  run_into(OpId::leaky_relu, {&x}, x, with_params(slope), "leaky_relu_");
+  run_into(OpId::leaky_relu, {&x}, x, NumbersAttrs{{slope}}, "leaky_relu_");
   return x;
 }
 
-Tensor elu(const Tensor& x, double alpha) { return run(OpId::elu, {&x}, with_params(alpha)); }
+Tensor elu(const Tensor& x, double alpha) { return run(OpId::elu, {&x}, NumbersAttrs{{alpha}}); }
 const Tensor& elu_(const Tensor& x, double alpha) {
-  run_into(OpId::elu, {&x}, x, with_params(alpha), "elu_");
+  run_into(OpId::elu, {&x}, x, NumbersAttrs{{alpha}}, "elu_");
   return x;
 }
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
   check_softplus(beta, "softplus");
-  return run(OpId::softplus, {&x}, with_params(beta, threshold));
+  return run(OpId::softplus, {&x}, NumbersAttrs{{beta, threshold}});
 }
 const Tensor& softplus_(const Tensor& x, double beta, double threshold) {
   check_softplus(beta, "softplus_");
-  run_into(OpId::softplus, {&x}, x, with_params(beta, threshold), "softplus_");
+  run_into(OpId::softplus, {&x}, x, NumbersAttrs{{beta, threshold}}, "softplus_");
   return x;
 }
 
@@ -129,13 +113,12 @@ Tensor where(const Tensor& condition, const Operand& x, const Operand& y) {
 }
 
 // A missing bound is no bound, not the greatest number of the dtype: one-sided clips are the
-// maximum or minimum, which pass NaN on just the same. attrs.mode says so to the gradient: at a tie
-// it goes to x alone.
+// maximum or minimum, which pass NaN on just the same. At a tie their gradient goes to x alone.
 Tensor clip(const Tensor& x, std::optional<Operand> low, std::optional<Operand> high) {
   if (!low && !high) return run(OpId::positive, {&x}, {}, "clip");
   if (!low || !high) {
     const ResolvedOperand bound(low ? *low : *high, &x, "clip");
-    return run(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, one_sided(), "clip");
+    return run(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, kToFirst, "clip");
   }
   const ResolvedOperand a(*low, &x, "clip");
   const ResolvedOperand b(*high, &x, "clip");
@@ -146,11 +129,11 @@ const Tensor& clip_(const Tensor& x, std::optional<Operand> low, std::optional<O
     run_into(OpId::positive, {&x}, x, {}, "clip_");
   } else if (!low || !high) {
     const ResolvedOperand bound(low ? *low : *high, &x, "clip_");
-    run_into(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, x, one_sided(), "clip_");
+    run_into(low ? OpId::maximum : OpId::minimum, {&x, bound.get()}, x, kToFirst, "clip_");
   } else {
     const ResolvedOperand a(*low, &x, "clip_");
     const ResolvedOperand b(*high, &x, "clip_");
-    run_into(OpId::clip, {&x, a.get(), b.get()}, x, kNoAttrs, "clip_");
+    run_into(OpId::clip, {&x, a.get(), b.get()}, x, AttrsRef(), "clip_");
   }
   return x;
 }
@@ -163,19 +146,19 @@ Tensor lerp(const Tensor& x, const Operand& y, const Operand& weight) {
 const Tensor& lerp_(const Tensor& x, const Operand& y, const Operand& weight) {
   const ResolvedOperand b(y, &x, "lerp_");
   const ResolvedOperand w(weight, &x, "lerp_");
-  run_into(OpId::lerp, {&x, b.get(), w.get()}, x, kNoAttrs, "lerp_");
+  run_into(OpId::lerp, {&x, b.get(), w.get()}, x, AttrsRef(), "lerp_");
   return x;
 }
 
 Tensor addcmul(const Tensor& x, const Operand& y, const Operand& z, double value) {
   const ResolvedOperand b(y, &x, "addcmul");
   const ResolvedOperand c(z, &x, "addcmul");
-  return run(OpId::addcmul, {&x, b.get(), c.get()}, with_params(value));
+  return run(OpId::addcmul, {&x, b.get(), c.get()}, NumbersAttrs{{value}});
 }
 const Tensor& addcmul_(const Tensor& x, const Operand& y, const Operand& z, double value) {
   const ResolvedOperand b(y, &x, "addcmul_");
   const ResolvedOperand c(z, &x, "addcmul_");
-  run_into(OpId::addcmul, {&x, b.get(), c.get()}, x, with_params(value), "addcmul_");
+  run_into(OpId::addcmul, {&x, b.get(), c.get()}, x, NumbersAttrs{{value}}, "addcmul_");
   return x;
 }
 

@@ -5,9 +5,6 @@
 
 namespace baregrad {
 
-/// Which gradients a *_backward op computes (attrs.mode); the others come back empty.
-enum WantedGradients : int { kWantX = 1, kWantWeight = 2, kWantBias = 4 };
-
 /// softmax(q k^T scale + mask) in plain ops, whole: for what no fused kernel does. A row that looks
 /// at nothing is zero. mask: bool, floats or undefined.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& mask, bool causal,

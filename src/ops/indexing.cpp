@@ -5,8 +5,7 @@
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
-#include "ops/irregular.h"
-#include "ops/named.h"
+#include "ops/internal_ops.h"
 #include "ops/positions.h"
 
 namespace baregrad {
@@ -18,7 +17,7 @@ void check_along_axis(const OpCall& call) {
   const char* who = op_name(call.op);
   const Tensor& x = *call.inputs[0];
   const Tensor& indices = *call.inputs[1];
-  const int axis = call.attrs.axis;
+  const int axis = call.attrs.as<AlongAttrs>().axis;
   if (indices.ndim() != x.ndim()) {
     throw ShapeError(message(who, ": indices ", describe(indices), " and x ", describe(x),
                              " differ in their number of axes"));
@@ -29,15 +28,13 @@ void check_along_axis(const OpCall& call) {
                              describe(x), " along axis ", i, " (", indices.shape()[i], " and ",
                              x.shape()[i], ")"));
   }
-  check_positions(indices, {axis, x.shape()[axis], x.dtype(), x.shape()}, who);
 }
 
 Tensor scatter_with(OpId op, const Tensor& x, std::int64_t axis, const Tensor& indices,
                     const Operand& source) {
   const char* who = op_name(op);
   require_defined(x, "x", who);
-  Attrs attrs;
-  attrs.axis = normalize_axis(axis, x.ndim(), who);
+  const AlongAttrs attrs{normalize_axis(axis, x.ndim(), who)};
   const Tensor positions = as_int64(indices, "indices", who);
   Tensor values = assigned(source, x, who);
   if (source.tensor() == nullptr) values = repeated_to(values, positions.shape(), who);
@@ -46,15 +43,12 @@ Tensor scatter_with(OpId op, const Tensor& x, std::int64_t axis, const Tensor& i
 
 }  // namespace
 
-/// x and one position tensor for attrs.axis; dims as infer_index wants them.
 Tensor take(const Tensor& x, const Tensor& indices, std::optional<std::int64_t> axis) {
   require_defined(x, "x", "take");
   if (!axis) return take(reshape(x, {x.numel()}), indices, 0);
   const Tensor positions = as_int64(indices, "indices", "take");
-  Attrs attrs;
-  attrs.axis = normalize_axis(*axis, x.ndim(), "take");
-  attrs.dims[0] = {attrs.axis};
-  attrs.dims[1] = x.shape();
+  const int a = normalize_axis(*axis, x.ndim(), "take");
+  const PositionsAttrs attrs{a, {a}, x.shape()};
   return run(OpId::take, {&x, &positions}, attrs);
 }
 
@@ -65,8 +59,7 @@ std::vector<OutputSpec> infer_gather(const OpCall& call) {
 
 Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& indices) {
   require_defined(x, "x", "gather");
-  Attrs attrs;
-  attrs.axis = normalize_axis(axis, x.ndim(), "gather");
+  const AlongAttrs attrs{normalize_axis(axis, x.ndim(), "gather")};
   const Tensor positions = as_int64(indices, "indices", "gather");
   return run(OpId::gather, {&x, &positions}, attrs);
 }
@@ -97,7 +90,7 @@ Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& indices,
 
 /// x and a bool mask of one shape.
 std::vector<OutputSpec> infer_masked_select(const OpCall& call) {
-  return {{Dims{count_true(*call.inputs[1])}, call.inputs[0]->dtype()}};
+  return {{Dims{call.attrs.as<FoundAttrs>().count}, call.inputs[0]->dtype()}};
 }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
@@ -106,7 +99,9 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
   if (!is_bool(mask.dtype())) {
     throw DTypeError(message("masked_select: the mask must be bool, not ", describe(mask)));
   }
-  if (x.shape() == mask.shape()) return run(OpId::masked_select, {&x, &mask});
+  if (x.shape() == mask.shape()) {
+    return run(OpId::masked_select, {&x, &mask}, FoundAttrs{count_true(mask)});
+  }
   Dims shape;
   if (!broadcast_shapes(x.shape(), mask.shape(), shape)) {
     throw ShapeError(
@@ -115,14 +110,14 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
   checked_numel(shape, x.dtype(), "masked_select");
   const Tensor values = repeated_to(x, shape, "masked_select");
   const Tensor picked = repeated_to(mask, shape, "masked_select");
-  return run(OpId::masked_select, {&values, &picked});
+  return run(OpId::masked_select, {&values, &picked}, FoundAttrs{count_true(picked)});
 }
 
 /// A bool tensor; one row of positions per axis.
 std::vector<OutputSpec> infer_nonzero(const OpCall& call) {
   const Tensor& mask = *call.inputs[0];
   return std::vector<OutputSpec>(static_cast<std::size_t>(mask.ndim()),
-                                 OutputSpec{Dims{count_true(mask)}, DType::Int64});
+                                 OutputSpec{Dims{call.attrs.as<FoundAttrs>().count}, DType::Int64});
 }
 
 std::vector<Tensor> nonzero(const Tensor& x) {
@@ -131,7 +126,7 @@ std::vector<Tensor> nonzero(const Tensor& x) {
     throw ValueError(message("nonzero: ", describe(x), " is 0-d and has no positions"));
   }
   const Tensor mask = is_bool(x.dtype()) ? x : not_equal(x, 0);
-  return run_many(OpId::nonzero, {&mask});
+  return run_many(OpId::nonzero, {&mask}, FoundAttrs{count_true(mask)});
 }
 
 }  // namespace baregrad

@@ -1,4 +1,4 @@
-// Shapes and dtypes of elementwise ops and reductions.
+// Shapes, dtypes and devices of results.
 #include "ops/infer.h"
 
 #include "baregrad/error.h"
@@ -108,12 +108,12 @@ ReduceTypes infer_reduce_types(const OpCall& call) {
   switch (call.op) {
     case OpId::sum:
     case OpId::prod:
-      return {x, call.attrs.dtype};
+      return {x, call.attrs.as<ReduceAttrs>().dtype};
     case OpId::any:
     case OpId::all:
       return {x, DType::Bool};
     case OpId::count_nonzero:  // floating: the norm of order 0
-      return {x, call.attrs.dtype};
+      return {x, call.attrs.as<ReduceAttrs>().dtype};
     case OpId::amax:
     case OpId::amin:
       return {x, x};
@@ -124,11 +124,10 @@ ReduceTypes infer_reduce_types(const OpCall& call) {
   return {as, as};
 }
 
-Dims infer_reduced_shape(const Dims& shape, std::uint32_t axes, bool keepdims) {
+Dims infer_reduced_shape(const Dims& shape, AxisMask axes, bool keepdims) {
   Dims out;
   for (int i = 0; i < shape.size(); ++i) {
-    const bool reduced = (axes >> i & 1U) != 0;
-    if (!reduced) {
+    if (!axes.has(i)) {
       out.push_back(shape[i]);
     } else if (keepdims) {
       out.push_back(1);
@@ -137,18 +136,120 @@ Dims infer_reduced_shape(const Dims& shape, std::uint32_t axes, bool keepdims) {
   return out;
 }
 
-std::uint32_t axes_mask(const Axes& axes, int ndim, const char* who) {
-  if (axes.all()) return (1U << ndim) - 1U;
-  std::uint32_t mask = 0;
+AxisMask axes_mask(const Axes& axes, int ndim, const char* who) {
+  if (axes.all()) return {(1U << ndim) - 1U};
+  AxisMask mask;
   for (const std::int64_t given : axes.list()) {
     const std::uint32_t bit = 1U << normalize_axis(given, ndim, who);
-    if ((mask & bit) != 0) {
+    if ((mask.bits & bit) != 0) {
       throw ValueError(
           message(who, ": axis ", given, " is given twice in ", to_string(axes.list())));
     }
-    mask |= bit;
+    mask.bits |= bit;
   }
   return mask;
+}
+
+namespace {
+
+OutputSpec infer_reduce(const OpCall& call, DType result) {
+  const Tensor& x = *call.inputs[0];
+  const auto& attrs = call.attrs.as<ReduceAttrs>();
+  const OutputSpec out{infer_reduced_shape(x.shape(), attrs.axes, attrs.keepdims), result};
+  const bool extreme = call.op == OpId::amax || call.op == OpId::amin;
+  if (extreme && x.numel() == 0 && checked_numel(out.shape, result, call.name()) != 0) {
+    throw ValueError(message(call.name(), ": no elements to take the greatest or least of in ",
+                             describe_inputs(call)));
+  }
+  return out;
+}
+
+OutputSpec infer_argreduce(const OpCall& call) {
+  const Tensor& x = *call.inputs[0];
+  const auto& attrs = call.attrs.as<ArgReduceAttrs>();
+  const AxisMask axes{attrs.axis < 0 ? (1U << x.ndim()) - 1U : 1U << attrs.axis};
+  OutputSpec out{infer_reduced_shape(x.shape(), axes, attrs.keepdims), DType::Int64};
+  if (x.numel() == 0 && checked_numel(out.shape, out.dtype, call.name()) != 0) {
+    throw ValueError(
+        message(call.name(), ": no elements to take the position of in ", describe_inputs(call)));
+  }
+  return out;
+}
+
+[[noreturn, gnu::cold]] void throw_two_devices(const OpCall& call, const Tensor& a,
+                                               const Tensor& b) {
+  throw ValueError(message(call.name(), ": inputs are on two devices: ", describe(a), " on ",
+                           to_string(a.device()), " and ", describe(b), " on ",
+                           to_string(b.device()), "; move one of them with to()"));
+}
+
+}  // namespace
+
+Device infer_device(const OpCall& call) {
+  const Tensor* first = nullptr;
+  const auto join = [&](const Tensor& t) {
+    if (first == nullptr || (first->device().is_cpu() && first->ndim() == 0)) {
+      first = &t;
+    } else if (t.device() != first->device() && !(t.device().is_cpu() && t.ndim() == 0)) {
+      throw_two_devices(call, *first, t);
+    }
+  };
+  for (const Tensor& t : call.outputs) join(t);
+  if (!call.outputs.empty()) {
+    // A number may join, but the outputs say where.
+    const Device device = call.outputs[0].device();
+    for (const Tensor* t : call.inputs) {
+      if (t->device() != device && !(t->device().is_cpu() && t->ndim() == 0)) {
+        throw_two_devices(call, call.outputs[0], *t);
+      }
+    }
+    return device;
+  }
+  for (const Tensor* t : call.inputs) join(*t);
+  return first == nullptr ? call.device : first->device();
+}
+
+SingleResult infer_single(const OpCall& call) {
+  switch (op_info(call.op).family) {
+    case Family::Reduce: {
+      const ReduceTypes types = infer_reduce_types(call);
+      return {infer_reduce(call, types.result), types.input};
+    }
+    case Family::ArgReduce:
+      return {infer_argreduce(call), call.inputs[0]->dtype()};
+    case Family::Product: {
+      const DType dtype = infer_elementwise_types(call).compute;
+      return {{infer_product(call), dtype}, dtype};
+    }
+    case Family::View:
+      return {{infer_view(call).shape, call.inputs[0]->dtype()}, call.inputs[0]->dtype()};
+    case Family::Irregular: {
+      const OutputSpec out = infer_irregular(call)[0];
+      return {out, out.dtype};
+    }
+    default:
+      break;
+  }
+  const ElementwiseTypes types = infer_elementwise_types(call);
+  const Dims& first = call.inputs[0]->shape();
+  bool same_shape = true;
+  for (const Tensor* t : call.inputs) same_shape &= t->shape() == first;
+  return {{same_shape ? first : infer_broadcast(call), types.result}, types.compute};
+}
+
+std::vector<OutputSpec> infer(const OpCall& call) {
+  infer_device(call);
+  if (op_info(call.op).family == Family::Irregular) return infer_irregular(call);
+  return {infer_single(call).out};
+}
+
+std::vector<OutputSpec> infer_irregular(const OpCall& call) {
+  using Infer = std::vector<OutputSpec> (*)(const OpCall&);
+  static constexpr Infer kInfer[] = {
+#define BG_IRREGULAR(name, attrs, infer, results, doc) infer_##infer,
+#include "ops/ops.def"
+  };
+  return kInfer[static_cast<int>(call.op) - static_cast<int>(OpId::astype)](call);
 }
 
 }  // namespace baregrad

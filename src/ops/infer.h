@@ -1,4 +1,5 @@
-// What an op's result looks like, before anything is computed: shapes, dtypes, views.
+// What an op's result looks like, before anything is computed or allocated: shapes, dtypes, devices
+// and views.
 #pragma once
 
 #include <string>
@@ -6,9 +7,28 @@
 
 #include "baregrad/layout.h"
 #include "baregrad/tensor.h"
-#include "ops/dispatch.h"
+#include "ops/op_call.h"
 
 namespace baregrad {
+
+struct OutputSpec {
+  Dims shape;
+  DType dtype = DType::Float32;
+};
+
+/// The results of any call, without memory. Throws what the call itself would throw for its shapes,
+/// dtypes and devices.
+std::vector<OutputSpec> infer(const OpCall& call);
+/// The same for an op with one result, which is no view; `compute` is what the op computes in.
+struct SingleResult {
+  OutputSpec out;
+  DType compute;
+};
+SingleResult infer_single(const OpCall& call);
+
+/// The device of the inputs, on which the call runs. 0-d tensors of the CPU may join those of
+/// another device. ValueError where two devices are mixed.
+Device infer_device(const OpCall& call);
 
 struct ElementwiseTypes {
   DType compute;  ///< the inputs' common dtype, before half precision is widened
@@ -28,7 +48,7 @@ struct ReduceTypes {
 };
 ReduceTypes infer_reduce_types(const OpCall& call);
 /// The input's shape with the axes of the mask set to 1, or removed.
-Dims infer_reduced_shape(const Dims& shape, std::uint32_t axes, bool keepdims);
+Dims infer_reduced_shape(const Dims& shape, AxisMask axes, bool keepdims);
 
 /// Shape of a matrix product. Throws ShapeError naming the axes that do not fit.
 Dims infer_product(const OpCall& call);
@@ -36,15 +56,15 @@ Dims infer_product(const OpCall& call);
 /// Layout of a view op's result. Throws.
 Layout infer_view(const OpCall& call);
 
-struct OutputSpec {
-  Dims shape;
-  DType dtype;
-};
-/// Outputs of an irregular op.
+/// Outputs of an irregular op, by its own function, which stands beside its public function. It
+/// checks all that the kernel relies on, but for values.
 std::vector<OutputSpec> infer_irregular(const OpCall& call);
+#define BG_IRREGULAR(name, attrs, infer, results, doc) \
+  std::vector<OutputSpec> infer_##infer(const OpCall& call);
+#include "ops/ops.def"
 
-/// Axes to a bit mask; IndexError for one out of range, ValueError for one given twice.
-std::uint32_t axes_mask(const class Axes& axes, int ndim, const char* who);
+/// Axes to a mask; IndexError for one out of range, ValueError for one given twice.
+AxisMask axes_mask(const class Axes& axes, int ndim, const char* who);
 
 /// "float32[2,3] and int64[]": all inputs, for messages.
 std::string describe_inputs(const OpCall& call);

@@ -7,7 +7,7 @@
 #include "core/checked.h"
 #include "core/message.h"
 #include "ops/dispatch.h"
-#include "ops/irregular.h"
+#include "ops/infer.h"
 #include "ops/positions.h"
 
 namespace baregrad {
@@ -30,11 +30,11 @@ std::int64_t padded_position(std::int64_t at, std::int64_t n, PadMode mode) {
   return rest < n ? rest : period - rest;
 }
 
-Dims padded_shape(const Tensor& x, const Attrs& attrs) {
+Dims padded_shape(const Tensor& x, const PadAttrs& attrs) {
   Dims shape = x.shape();
   for (int i = 0; i < x.ndim(); ++i) {
-    shape[i] = checked_add(shape[i], attrs.dims[0][i], "pad");
-    shape[i] = checked_add(shape[i], attrs.dims[1][i], "pad");
+    shape[i] = checked_add(shape[i], attrs.before[i], "pad");
+    shape[i] = checked_add(shape[i], attrs.after[i], "pad");
   }
   return shape;
 }
@@ -52,10 +52,11 @@ Tensor pad_from_itself(const Tensor& x, const Dims& before, const Dims& shape, P
   for (int i = x.ndim() - 1; i >= 0; --i) {
     const std::int64_t n = x.shape()[i];
     if (shape[i] == n) continue;
-    const Tensor positions = Tensor::allocate({shape[i]}, DType::Int64, "pad");
-    auto* p = positions.data<std::int64_t>();
-    for (std::int64_t j = 0; j < shape[i]; ++j) p[j] = padded_position(j - before[i], n, mode);
-    out = take(out, positions, i);
+    std::vector<std::int64_t> picked(static_cast<std::size_t>(shape[i]));
+    for (std::int64_t j = 0; j < shape[i]; ++j) {
+      picked[static_cast<std::size_t>(j)] = padded_position(j - before[i], n, mode);
+    }
+    out = take(out, positions_on(x.device(), picked), i);
   }
   return out.is_same(x) ? clone(x) : out;
 }
@@ -64,7 +65,7 @@ Tensor pad_from_itself(const Tensor& x, const Dims& before, const Dims& shape, P
 
 std::vector<OutputSpec> infer_concat(const OpCall& call) {
   const Tensor& first = *call.inputs[0];
-  const int axis = call.attrs.axis;
+  const int axis = call.attrs.as<ConcatAttrs>().axis;
   Dims shape = first.shape();
   for (std::size_t k = 1; k < call.inputs.size(); ++k) {
     const Tensor& t = *call.inputs[k];
@@ -99,12 +100,11 @@ Tensor concat(const std::vector<Tensor>& tensors, std::optional<std::int64_t> ax
     flat.push_back(axis ? t : reshape(t, {t.numel()}));
     inputs.push_back(&flat.back());
   }
-  Attrs attrs;
+  ConcatAttrs attrs;
   if (axis) attrs.axis = normalize_axis(*axis, tensors[0].ndim(), "concat");
   return run({OpId::concat, inputs, attrs});
 }
 
-/// attrs.dims[0]: how far each axis is shifted, from 0 to below its size.
 std::vector<OutputSpec> infer_roll(const OpCall& call) {
   return {{call.inputs[0]->shape(), call.inputs[0]->dtype()}};
 }
@@ -122,24 +122,22 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes) {
     throw ValueError(message("roll: shifts ", to_string(shifts), " and axes ",
                              to_string(axes.list()), " differ in length"));
   }
-  Attrs attrs;
-  attrs.dims[0] = Dims(x.ndim(), 0);
+  RollAttrs attrs{Dims(x.ndim(), 0)};
   for (int k = 0; k < axes.list().size(); ++k) {
     const int axis = normalize_axis(axes.list()[k], x.ndim(), "roll");
     const std::int64_t n = x.shape()[axis];
     if (n == 0) continue;
     // An axis named twice is shifted twice. The sum of two remainders may pass 2^63.
-    std::int64_t& shift = attrs.dims[0][axis];
+    std::int64_t& shift = attrs.shifts[axis];
     const std::int64_t more = wrapped(shifts[shifts.size() == 1 ? 0 : k], n);
     shift = shift >= n - more ? shift - (n - more) : shift + more;
   }
   return run(OpId::roll, {&x}, attrs);
 }
 
-/// attrs.dims: widths before, widths after; ints[0]: the bytes of the border's element.
 std::vector<OutputSpec> infer_pad(const OpCall& call) {
   const Tensor& x = *call.inputs[0];
-  return {{padded_shape(x, call.attrs), x.dtype()}};
+  return {{padded_shape(x, call.attrs.as<PadAttrs>()), x.dtype()}};
 }
 
 Tensor pad(const Tensor& x, const std::vector<std::int64_t>& widths, PadMode mode,
@@ -149,18 +147,19 @@ Tensor pad(const Tensor& x, const std::vector<std::int64_t>& widths, PadMode mod
     throw ValueError(message("pad: ", describe(x), " takes ", 2 * x.ndim(),
                              " widths (before and after, axis by axis), not ", widths.size()));
   }
-  Attrs attrs;
+  PadAttrs attrs;
   for (std::size_t k = 0; k < widths.size(); ++k) {
     if (widths[k] < 0) {
       throw ValueError(message("pad: negative width ", widths[k], k % 2 == 0 ? " before" : " after",
                                " axis ", k / 2, "; use slice to cut"));
     }
-    attrs.dims[k % 2].push_back(widths[k]);
+    (k % 2 == 0 ? attrs.before : attrs.after).push_back(widths[k]);
   }
   if (mode != PadMode::Constant) {
-    return pad_from_itself(x, attrs.dims[0], padded_shape(x, attrs), mode);
+    return pad_from_itself(x, attrs.before, padded_shape(x, attrs), mode);
   }
-  store_assigned(value, x, &attrs.ints[0], "pad");
+  check_assigned(value, x, "pad");
+  store_scalar(value, x.dtype(), &attrs.element, "pad");
   return run(OpId::pad, {&x}, attrs);
 }
 

@@ -9,8 +9,8 @@
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/fused.h"
-#include "ops/irregular.h"
-#include "ops/named.h"
+#include "ops/infer.h"
+#include "ops/internal_ops.h"
 #include "ops/positions.h"
 
 namespace baregrad {
@@ -77,18 +77,18 @@ OutputSpec wanted_or_empty(int mode, int bit, const Dims& shape, DType dtype) {
 /// Sizes before, or from, the first normalised axis.
 Dims outer_shape(const OpCall& call, const Tensor& x) {
   Dims shape;
-  for (int i = 0; i < call.attrs.axis; ++i) shape.push_back(x.shape()[i]);
+  for (int i = 0; i < call.attrs.as<NormAttrs>().axis; ++i) shape.push_back(x.shape()[i]);
   return shape;
 }
 Dims inner_shape(const OpCall& call, const Tensor& x) {
   Dims shape;
-  for (int i = call.attrs.axis; i < x.ndim(); ++i) shape.push_back(x.shape()[i]);
+  for (int i = call.attrs.as<NormAttrs>().axis; i < x.ndim(); ++i) shape.push_back(x.shape()[i]);
   return shape;
 }
 
 }  // namespace
 
-// x[, weight[, bias]]; attrs.axis: the first normalised one, params[0]: eps.
+// x[, weight[, bias]].
 std::vector<OutputSpec> infer_layer_norm(const OpCall& call) {
   const Tensor& x = *call.inputs[0];
   Dims stats{checked_numel(outer_shape(call, x), x.dtype(), call.name()), 2};
@@ -99,17 +99,14 @@ std::vector<OutputSpec> infer_rms_norm(const OpCall& call) {
   Dims stats{checked_numel(outer_shape(call, x), x.dtype(), call.name())};
   return {{x.shape(), x.dtype()}, {stats, x.dtype()}};
 }
-// g, x, the statistics[, weight]; attrs.mode: WantedGradients.
-std::vector<OutputSpec> infer_layer_norm_backward(const OpCall& call) {
+// g, x, the statistics[, weight].
+std::vector<OutputSpec> infer_norm_backward(const OpCall& call) {
   const Tensor& x = *call.inputs[1];
-  const int mode = call.attrs.mode;
+  const int mode = call.attrs.as<NormAttrs>().wanted;
   const Dims inner = inner_shape(call, x);
   return {wanted_or_empty(mode, kWantX, x.shape(), x.dtype()),
           wanted_or_empty(mode, kWantWeight, inner, x.dtype()),
           wanted_or_empty(mode, kWantBias, inner, x.dtype())};
-}
-std::vector<OutputSpec> infer_rms_norm_backward(const OpCall& call) {
-  return infer_layer_norm_backward(call);
 }
 
 Tensor layer_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight,
@@ -117,9 +114,7 @@ Tensor layer_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& w
   const char* who = "layer_norm";
   require_floating(x, "x", who);
   check_eps(eps, who);
-  Attrs attrs;
-  attrs.axis = first_normalized(x, normalized_shape, who);
-  attrs.params[0] = eps;
+  const NormAttrs attrs{first_normalized(x, normalized_shape, who), eps};
   const DType compute = kernels::compute_dtype(x.dtype());
   const Tensor in = converted(x, compute, who);
   if (!weight.defined() && !bias.defined()) {
@@ -142,13 +137,13 @@ Tensor rms_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& wei
   const char* who = "rms_norm";
   require_floating(x, "x", who);
   if (eps) check_eps(*eps, who);
-  Attrs attrs;
+  NormAttrs attrs;
   attrs.axis = first_normalized(x, normalized_shape, who);
   const DType compute = kernels::compute_dtype(x.dtype());
   // Half precision is computed in float32 and takes its epsilon, as in PyTorch.
-  attrs.params[0] = eps.value_or(compute == DType::Float64
-                                     ? std::numeric_limits<double>::epsilon()
-                                     : static_cast<double>(std::numeric_limits<float>::epsilon()));
+  attrs.eps = eps.value_or(compute == DType::Float64
+                               ? std::numeric_limits<double>::epsilon()
+                               : static_cast<double>(std::numeric_limits<float>::epsilon()));
   const Tensor in = converted(x, compute, who);
   if (!weight.defined()) {
     std::vector<Tensor> results = run_many(OpId::rms_norm, {&in}, attrs);
@@ -177,9 +172,7 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
   Tensor b;
   if (weight.defined()) w = parameter(weight, "weight", {channels}, x, compute, who);
   if (bias.defined()) b = parameter(bias, "bias", {channels}, x, compute, who);
-  Attrs attrs;
-  attrs.axis = 1;
-  attrs.params[0] = eps;
+  const NormAttrs attrs{1, eps};
   const Tensor in = reshape(converted(x, compute, who), rows);
   Tensor y = reshape(run_many(OpId::layer_norm, {&in}, attrs, who)[0], x.shape());
   if (w.defined() && b.defined()) {
@@ -197,10 +190,10 @@ std::vector<OutputSpec> infer_batch_norm(const OpCall& call) {
   const Tensor& x = *call.inputs[0];
   return {{x.shape(), x.dtype()}, {{3, x.shape()[1]}, x.dtype()}};
 }
-// g, x, the statistics, weight; attrs.flag: training, attrs.mode: WantedGradients.
+// g, x, the statistics, weight.
 std::vector<OutputSpec> infer_batch_norm_backward(const OpCall& call) {
   const Tensor& x = *call.inputs[1];
-  const int mode = call.attrs.mode;
+  const int mode = call.attrs.as<BatchNormAttrs>().wanted;
   const Dims channels{x.shape()[1]};
   return {wanted_or_empty(mode, kWantX, x.shape(), x.dtype()),
           wanted_or_empty(mode, kWantWeight, channels, x.dtype()),
@@ -229,9 +222,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   const Tensor b =
       bias.defined() ? parameter(bias, "bias", shape, x, compute, who) : zeros(shape, compute);
   const Tensor in = converted(x, compute, who);
-  Attrs attrs;
-  attrs.params[0] = eps;
-  attrs.flag = training;
+  const BatchNormAttrs attrs{eps, training};
   if (!training) {
     std::vector<Tensor> results = run_many(OpId::batch_norm, {&in, &w, &b, &mean, &var}, attrs);
     return finished(results, x, who);

@@ -1,6 +1,4 @@
 // Order and search: public functions and infer functions of sort, topk, searchsorted and unique.
-#include "backends/cpu/irregular/order.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -10,17 +8,12 @@
 #include "core/history.h"
 #include "core/message.h"
 #include "ops/dispatch.h"
-#include "ops/irregular.h"
-#include "ops/named.h"
+#include "ops/infer.h"
+#include "ops/internal_ops.h"
 
 namespace baregrad {
 
 namespace {
-
-using kernels::kOrderCounts;
-using kernels::kOrderIndices;
-using kernels::kOrderInverse;
-using kernels::kOrderValues;
 
 void check_input(const Tensor& x, const char* who) {
   if (!x.defined()) throw ValueError(message(who, ": the tensor is undefined"));
@@ -34,15 +27,15 @@ int line_axis(const Tensor& x, std::int64_t axis, const char* who) {
 
 std::int64_t line_length(const Tensor& x, int axis) { return x.ndim() == 0 ? 1 : x.shape()[axis]; }
 
-/// sort reads: axis; flag: descending; mode: the outputs wanted. Always stable.
+/// Always stable.
 std::vector<Tensor> sorted(const Tensor& x, std::int64_t axis, bool descending, int outputs,
                            const char* who) {
-  Attrs attrs;
+  SortAttrs attrs;
   attrs.axis = line_axis(x, axis, who);
-  attrs.flag = descending;
+  attrs.descending = descending;
   // The gradient goes back along the indices.
   const bool recorded = History::recording() && History::maybe_tracked(x);
-  attrs.mode = recorded ? outputs | kOrderIndices : outputs;
+  attrs.outputs = recorded ? outputs | kOrderIndices : outputs;
   return run_many(OpId::sort, {&x}, attrs, who);
 }
 
@@ -54,12 +47,9 @@ OutputSpec wanted(int mode, int output, const Dims& shape, DType dtype) {
 /// not keep the memory of all.
 class Unique {
  public:
-  /// unique reads: mode: the outputs wanted.
   Unique(const Tensor& x, int outputs, const char* who) {
     check_input(x, who);
-    Attrs attrs;
-    attrs.mode = outputs;
-    results_ = run_many(OpId::unique, {&x}, attrs, who);
+    results_ = run_many(OpId::unique, {&x}, UniqueAttrs{outputs}, who);
     found_ = results_[4].item<std::int64_t>();
   }
   Tensor values() { return cut(results_[0]); }
@@ -105,40 +95,38 @@ ValuesAndIndices sort_with_indices(const Tensor& x, std::int64_t axis, bool desc
 
 std::vector<OutputSpec> infer_sort(const OpCall& call) {
   const Tensor& x = *call.inputs[0];
-  return {wanted(call.attrs.mode, kOrderValues, x.shape(), x.dtype()),
-          wanted(call.attrs.mode, kOrderIndices, x.shape(), DType::Int64)};
+  const int outputs = call.attrs.as<SortAttrs>().outputs;
+  return {wanted(outputs, kOrderValues, x.shape(), x.dtype()),
+          wanted(outputs, kOrderIndices, x.shape(), DType::Int64)};
 }
 
-/// topk reads: axis; ints[0] k; flag: the greatest, not the least.
 ValuesAndIndices topk(const Tensor& x, std::int64_t k, std::int64_t axis, bool largest) {
-  Attrs attrs;
-  attrs.axis = line_axis(x, axis, "topk");
-  attrs.ints[0] = k;
-  attrs.flag = largest;
+  const TopKAttrs attrs{line_axis(x, axis, "topk"), k, largest};
   std::vector<Tensor> both = run_many(OpId::topk, {&x}, attrs);
   return {std::move(both[0]), std::move(both[1])};
 }
 
 std::vector<OutputSpec> infer_topk(const OpCall& call) {
   const Tensor& x = *call.inputs[0];
-  const std::int64_t k = call.attrs.ints[0];
-  const std::int64_t n = line_length(x, call.attrs.axis);
+  const auto& attrs = call.attrs.as<TopKAttrs>();
+  const std::int64_t k = attrs.k;
+  const std::int64_t n = line_length(x, attrs.axis);
   if (x.ndim() == 0 && k != 1) {
     throw ValueError(
         message("topk: k is ", k, ", but ", describe(x), " without axes has exactly 1"));
   }
   if (k < 0 || k > n) {
-    throw ValueError(message("topk: k is ", k, ", but axis ", call.attrs.axis, " of ", describe(x),
+    throw ValueError(message("topk: k is ", k, ", but axis ", attrs.axis, " of ", describe(x),
                              " has ", n, " elements"));
   }
   Dims shape = x.shape();
-  if (x.ndim() > 0) shape[call.attrs.axis] = k;
+  if (x.ndim() > 0) shape[attrs.axis] = k;
   return {{shape, x.dtype()}, {shape, DType::Int64}};
 }
 
 // ---- searchsorted
 
-/// searchsorted reads: flag: after equal values. Both inputs have one dtype by then.
+/// Both inputs have one dtype by the time of the call.
 Tensor searchsorted(const Tensor& sorted, const Operand& values, bool right) {
   check_input(sorted, "searchsorted");
   Tensor needles;
@@ -147,15 +135,12 @@ Tensor searchsorted(const Tensor& sorted, const Operand& values, bool right) {
     needles = *values.tensor();
   } else {
     const DType weak = weak_dtype(values.scalar(), sorted.dtype());
-    needles = Tensor::allocate({}, weak, "searchsorted");
-    store_scalar(values.scalar(), weak, needles.data_ptr(), "searchsorted");
+    needles = Tensor::scalar(values.scalar(), weak, "searchsorted");
   }
   const DType dtype = common_dtype(sorted, needles);
   const Tensor hay = converted(sorted, dtype, "searchsorted");
   needles = converted(needles, dtype, "searchsorted");
-  Attrs attrs;
-  attrs.flag = right;
-  return run(OpId::searchsorted, {&hay, &needles}, attrs);
+  return run(OpId::searchsorted, {&hay, &needles}, SearchSortedAttrs{right});
 }
 
 std::vector<OutputSpec> infer_searchsorted(const OpCall& call) {
@@ -196,7 +181,7 @@ UniqueInverse unique_inverse(const Tensor& x) {
 /// fifth says how much of it was used.
 std::vector<OutputSpec> infer_unique(const OpCall& call) {
   const Tensor& x = *call.inputs[0];
-  const int mode = call.attrs.mode;
+  const int mode = call.attrs.as<UniqueAttrs>().outputs;
   const Dims room{x.numel()};
   return {{room, x.dtype()},
           wanted(mode, kOrderIndices, room, DType::Int64),

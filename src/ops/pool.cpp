@@ -12,8 +12,8 @@
 #include "core/message.h"
 #include "core/rename.h"
 #include "ops/dispatch.h"
-#include "ops/irregular.h"
-#include "ops/named.h"
+#include "ops/infer.h"
+#include "ops/internal_ops.h"
 #include "parallel/interrupt.h"
 
 namespace baregrad {
@@ -64,16 +64,13 @@ PoolOptions as_two_axes(PoolOptions options) {
   return options;
 }
 
-/// The pooling ops read: dims kernel, stride, padding; flag: ceil_mode; keepdims: the border counts
-/// in averages; mode (max_pool2d): positions are wanted; ints[0] and ints[1] (avg_pool2d_backward):
-/// the image's height and width.
-Attrs pool_attrs(const PoolOptions& options) {
-  Attrs attrs;
-  attrs.dims[0] = options.kernel;
-  attrs.dims[1] = options.stride;
-  attrs.dims[2] = options.padding;
-  attrs.flag = options.ceil_mode;
-  attrs.keepdims = options.count_include_pad;
+PoolAttrs pool_attrs(const PoolOptions& options) {
+  PoolAttrs attrs;
+  attrs.kernel = options.kernel;
+  attrs.stride = options.stride;
+  attrs.padding = options.padding;
+  attrs.ceil_mode = options.ceil_mode;
+  attrs.count_include_pad = options.count_include_pad;
   return attrs;
 }
 
@@ -85,28 +82,29 @@ Tensor drop_batch(const Tensor& x, bool batched) { return batched ? x : squeeze(
 /// Windows along one axis of an image.
 std::int64_t pool_size(const OpCall& call, int axis, std::int64_t size) {
   const char* who = call.name();
-  const std::int64_t kernel = call.attrs.dims[0][axis];
-  const std::int64_t stride = call.attrs.dims[1][axis];
-  const std::int64_t padding = call.attrs.dims[2][axis];
+  const auto& attrs = call.attrs.as<PoolAttrs>();
+  const std::int64_t kernel = attrs.kernel[axis];
+  const std::int64_t stride = attrs.stride[axis];
+  const std::int64_t padding = attrs.padding[axis];
   const std::int64_t padded = checked_add(size, checked_mul(2, padding, who), who);
   const char* lines = axis == 0 ? " rows" : " columns";
   if (size < 1) {
     throw ShapeError(message(who, ": the input ", describe_inputs(call), " has no", lines));
   }
   const std::int64_t last = padded - kernel;
-  if (last < 0 && !call.attrs.flag) {
+  if (last < 0 && !attrs.ceil_mode) {
     throw ShapeError(message(who, ": a window of ", kernel, lines, " does not fit into ", size,
                              " of ", describe_inputs(call), ", with padding ", padded));
   }
   std::int64_t count = 0;
   if (last >= 0) {
-    count = last / stride + (call.attrs.flag && last % stride != 0 ? 1 : 0) + 1;
+    count = last / stride + (attrs.ceil_mode && last % stride != 0 ? 1 : 0) + 1;
   } else {
     // Rounded up from below zero: one window that is cut off, where less than a stride is missing.
     count = -last < stride ? 1 : 0;
   }
   // The last window begins in the image or in the border before it.
-  if (call.attrs.flag && count > 0 && count - 1 >= (size + padding - 1) / stride + 1) {
+  if (attrs.ceil_mode && count > 0 && count - 1 >= (size + padding - 1) / stride + 1) {
     --count;
   }
   if (count < 1) {
@@ -122,11 +120,11 @@ Dims pooled_shape(const OpCall& call, const Dims& image) {
 
 std::pair<Tensor, Tensor> run_max_pool(const Tensor& x, const PoolOptions& options, bool positions,
                                        const char* who) {
-  Attrs attrs = pool_attrs(options);
+  PoolAttrs attrs = pool_attrs(options);
   const Tensor images = converted(x, compute_type(x.dtype()), who);
   // The gradient goes back along the positions.
   const bool recorded = History::recording() && History::maybe_tracked(images);
-  attrs.mode = positions || recorded ? 1 : 0;
+  attrs.positions = positions || recorded;
   std::vector<Tensor> both = run_many(OpId::max_pool2d, {&images}, attrs, who);
   return {converted(both[0], x.dtype(), who), std::move(both[1])};
 }
@@ -141,7 +139,7 @@ Tensor run_avg_pool(const Tensor& x, const PoolOptions& options, const char* who
 /// number of windows is the caller's, and may be absurd: it must not become as many ops.
 Tensor adaptive_stretch(const Tensor& x, int axis, std::int64_t count) {
   const std::int64_t size = x.shape()[axis];
-  const Tensor window = arange(count, DType::Int64);
+  const Tensor window = arange(count, DType::Int64, x.device());
   const Tensor first = floor_divide(window * size, count);
   const Tensor last = floor_divide((window + 1) * size - 1, count);
   const Tensor a = take(x, first, axis);
@@ -226,7 +224,8 @@ Tensor max_pool2d(const Tensor& x, const PoolOptions& options) {
 std::vector<OutputSpec> infer_max_pool2d(const OpCall& call) {
   const Tensor& x = *call.inputs[0];
   const Dims shape = pooled_shape(call, x.shape());
-  return {{shape, x.dtype()}, {call.attrs.mode != 0 ? shape : Dims{0}, DType::Int64}};
+  return {{shape, x.dtype()},
+          {call.attrs.as<PoolAttrs>().positions ? shape : Dims{0}, DType::Int64}};
 }
 
 Tensor avg_pool2d(const Tensor& x, const PoolOptions& options) {
@@ -249,9 +248,8 @@ Tensor avg_pool2d_backward(const Tensor& g, const Dims& image, const PoolOptions
     throw ValueError(message(who, ": the image's size is ", to_string(image),
                              ", but a height and a width are needed"));
   }
-  Attrs attrs = pool_attrs(completed(options, 2, who));
-  attrs.ints[0] = image[0];
-  attrs.ints[1] = image[1];
+  PoolAttrs attrs = pool_attrs(completed(options, 2, who));
+  attrs.image = image;
   const bool batched = g.ndim() == 4;
   const Tensor full = converted(add_batch(g, batched), compute_type(g.dtype()), who);
   return drop_batch(converted(run(OpId::avg_pool2d_backward, {&full}, attrs, who), g.dtype(), who),
@@ -260,7 +258,8 @@ Tensor avg_pool2d_backward(const Tensor& g, const Dims& image, const PoolOptions
 
 std::vector<OutputSpec> infer_avg_pool2d_backward(const OpCall& call) {
   const Tensor& g = *call.inputs[0];
-  const Dims image = {g.shape()[0], g.shape()[1], call.attrs.ints[0], call.attrs.ints[1]};
+  const Dims& size = call.attrs.as<PoolAttrs>().image;
+  const Dims image = {g.shape()[0], g.shape()[1], size[0], size[1]};
   const Dims wanted = pooled_shape(call, image);
   if (!(g.shape() == wanted)) {
     throw ShapeError(message(call.name(), ": images ", to_string(image), " are pooled to ",

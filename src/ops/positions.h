@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "baregrad/ops.h"
+#include "core/index_bounds.h"
 
 namespace baregrad {
 
@@ -14,24 +16,19 @@ void require_defined(const Tensor& x, const char* what, const char* who);
 /// that int64 cannot hold.
 Tensor as_int64(const Tensor& x, const char* what, const char* who);
 
-/// The axis that indices point into, as the caller knows it.
-struct IndexedAxis {
-  std::int64_t axis;
-  std::int64_t size;
-  DType dtype;
-  const Dims& shape;
-};
-/// Throws IndexError, naming the first of them, unless all int64 `indices` lie in [-size, size).
-void check_positions(const Tensor& indices, const IndexedAxis& where, const char* who);
-[[noreturn]] void throw_out_of_range(std::int64_t index, const IndexedAxis& where, const char* who);
+/// Throws IndexError unless all int64 `indices` lie in [-size, size). Reads them: for messages that
+/// the op itself could not give.
+void check_positions(const Tensor& indices, const IndexBounds& bounds, const char* who);
+
+/// Positions computed on the host, as a tensor on `device`.
+Tensor positions_on(Device device, const std::vector<std::int64_t>& positions);
 
 /// How many elements of a bool tensor are true. An expanded one, of whatever size, is looked at
 /// once.
 std::int64_t count_true(const Tensor& mask);
 
-/// A number as one element of x's dtype (8 bytes of room suffice). DTypeError for a float that
-/// would lose its fraction in integers or bool.
-void store_assigned(const Scalar& value, const Tensor& x, void* out, const char* who);
+/// DTypeError for a float that would lose its fraction in an x of integers or bool.
+void check_assigned(const Scalar& value, const Tensor& x, const char* who);
 /// What is written into x, in x's dtype; a number becomes 0-d. DTypeError for a tensor of a wider
 /// kind: floats into integers, numbers into bool.
 Tensor assigned(const Operand& value, const Tensor& x, const char* who);

@@ -11,7 +11,7 @@
 #include "ops/activation_name.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
-#include "ops/named.h"
+#include "ops/internal_ops.h"
 #include "ops/positions.h"
 #include "ops/widened.h"
 
@@ -89,7 +89,7 @@ Dims infer_linear(const OpCall& call) {
                                describe(weight)));
     }
   }
-  const auto activation = static_cast<Activation>(call.attrs.mode);
+  const auto activation = call.attrs.or_default<ProductAttrs>().activation;
   const DType dtype = infer_elementwise_types(call).compute;
   const bool works = activation == Activation::None   ? true
                      : activation == Activation::Relu ? !is_bool(dtype)
@@ -180,7 +180,6 @@ Dims normalized(const Dims& axes, const Tensor& x, const char* who) {
 
 }  // namespace
 
-/// linear: attrs.mode is the activation. matmul: attrs.flag adds to the output.
 Dims infer_product(const OpCall& call) {
   switch (call.op) {
     case OpId::vecdot:
@@ -197,15 +196,14 @@ Dims infer_product(const OpCall& call) {
 Tensor matmul(const Tensor& a, const Tensor& b) { return run(OpId::matmul, {&a, &b}); }
 
 const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b, bool accumulate) {
-  Attrs attrs;
-  attrs.flag = accumulate;
+  ProductAttrs attrs;
+  attrs.accumulate = accumulate;
   run_into(OpId::matmul, {&a, &b}, out, attrs, "matmul_out");
   return out;
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
-  Attrs attrs;
-  attrs.mode = static_cast<int>(activation);
+  const ProductAttrs attrs{activation};
   const bool fused = activation == Activation::None || activation == Activation::Relu;
   if (!fused && History::recording()) {
     // The gradient of these needs what they were given: recorded, they are ops of their own.

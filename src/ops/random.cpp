@@ -1,7 +1,5 @@
 // Random tensors: public functions and infer functions. The numbers of a call are fixed by the
 // generator's state when it begins; the kernels compute them from seed, position and element alone.
-#include "backends/cpu/irregular/random.h"
-
 #include <cmath>
 #include <limits>
 
@@ -12,21 +10,19 @@
 #include "core/number_text.h"
 #include "core/visit.h"
 #include "ops/dispatch.h"
-#include "ops/irregular.h"
+#include "ops/infer.h"
+#include "ops/random_blocks.h"
 
 namespace baregrad {
 
 namespace {
 
-// All random ops read: ints[0] seed, ints[1] position, dims[0] the shape, dtype; flag: the caller
-// asked for the standard distribution (rand, randn), which messages then name.
-
 const char* public_name(const OpCall& call) {
   switch (call.op) {
     case OpId::random_uniform:
-      return call.attrs.flag ? "rand" : "uniform";
+      return call.attrs.as<RandomRealAttrs>().standard ? "rand" : "uniform";
     case OpId::random_normal:
-      return call.attrs.flag ? "randn" : "normal";
+      return call.attrs.as<RandomRealAttrs>().standard ? "randn" : "normal";
     case OpId::random_int:
       return "randint";
     case OpId::random_perm:
@@ -36,29 +32,21 @@ const char* public_name(const OpCall& call) {
   }
 }
 
-/// Checks first, then takes its numbers from the generator: a call that is refused moves nothing.
-Tensor draw(const OpCall& call, Generator* generator) {
+/// A call that takes as many numbers from the generator as its elements need. Eager execution takes
+/// them once everything has been checked: a call that is refused moves nothing.
+Tensor draw(OpCall call, Generator* generator) {
+  call.who = public_name(call);
   const OutputSpec out = infer_irregular(call)[0];
-  const std::int64_t per_block = kernels::elements_per_block(call.op, out.dtype);
-  const std::int64_t numel = checked_numel(out.shape, out.dtype, public_name(call));
-  const std::int64_t blocks = numel / per_block + (numel % per_block != 0 ? 1 : 0);
-  Generator& source = generator != nullptr ? *generator : default_generator();
-  const Generator::State state = source.advance(static_cast<std::uint64_t>(blocks));
-  Attrs attrs = call.attrs;
-  attrs.ints[0] = static_cast<std::int64_t>(state.seed);
-  attrs.ints[1] = static_cast<std::int64_t>(state.position);
-  return run({call.op, call.inputs, attrs, public_name(call)});
+  const std::int64_t per_block = elements_per_block(call.op, out.dtype);
+  const std::int64_t numel = checked_numel(out.shape, out.dtype, call.who);
+  call.generator = generator != nullptr ? generator : &default_generator();
+  call.draws = static_cast<std::uint64_t>(numel / per_block + (numel % per_block != 0 ? 1 : 0));
+  return run(call);
 }
 
-Tensor draw(OpId op, const Dims& shape, double a, double b, bool standard, DType dtype,
-            Generator* generator) {
-  Attrs attrs;
-  attrs.dims[0] = shape;
-  attrs.params[0] = a;
-  attrs.params[1] = b;
-  attrs.flag = standard;
-  attrs.dtype = dtype;
-  return draw({op, {}, attrs}, generator);
+Tensor draw(OpId op, AttrsRef attrs, Generator* generator, DeviceOption device) {
+  return draw({.op = op, .inputs = {}, .attrs = attrs, .device = device.value_or(default_device())},
+              generator);
 }
 
 void check_floating(const char* who, DType dtype) {
@@ -67,11 +55,11 @@ void check_floating(const char* who, DType dtype) {
   }
 }
 
-void check_uniform(const char* who, const Attrs& attrs) {
+void check_uniform(const char* who, const RandomRealAttrs& attrs) {
   check_floating(who, attrs.dtype);
-  const double low = attrs.params[0];
-  const double high = attrs.params[1];
-  const double most = kernels::greatest_finite(attrs.dtype);
+  const double low = attrs.first;
+  const double high = attrs.second;
+  const double most = greatest_finite(attrs.dtype);
   // Written so that NaN fails.
   if (!(std::fabs(low) <= most && std::fabs(high) <= most)) {
     throw ValueError(message(who, ": the bounds ", number_text(low), " and ", number_text(high),
@@ -83,10 +71,10 @@ void check_uniform(const char* who, const Attrs& attrs) {
   }
 }
 
-void check_normal(const char* who, const Attrs& attrs) {
+void check_normal(const char* who, const RandomRealAttrs& attrs) {
   check_floating(who, attrs.dtype);
-  const double mean = attrs.params[0];
-  const double deviation = attrs.params[1];
+  const double mean = attrs.first;
+  const double deviation = attrs.second;
   if (!std::isfinite(mean) || !std::isfinite(deviation) || deviation < 0) {
     throw ValueError(message(who, ": mean ", number_text(mean), " and deviation ",
                              number_text(deviation),
@@ -118,9 +106,9 @@ IntRange exact_integers(DType dtype) {
   });
 }
 
-void check_int(const char* who, const Attrs& attrs) {
-  const std::int64_t low = attrs.ints[2];
-  const std::int64_t high = attrs.ints[3];
+void check_int(const char* who, const RandomIntAttrs& attrs) {
+  const std::int64_t low = attrs.low;
+  const std::int64_t high = attrs.high;
   if (low >= high) {
     throw ValueError(message(who, ": no integer lies in [", low, ", ", high, ")"));
   }
@@ -131,8 +119,8 @@ void check_int(const char* who, const Attrs& attrs) {
   }
 }
 
-void check_perm(const char* who, const Attrs& attrs) {
-  const std::int64_t n = attrs.dims[0][0];
+void check_perm(const char* who, const RandomPermAttrs& attrs) {
+  const std::int64_t n = attrs.count;
   if (!is_integer(attrs.dtype)) {
     throw DTypeError(message(who, ": positions are integers, not ", name(attrs.dtype)));
   }
@@ -142,91 +130,82 @@ void check_perm(const char* who, const Attrs& attrs) {
   }
 }
 
-[[noreturn]] void throw_not_probability(double p, const std::string& where) {
-  throw ValueError(
-      message("bernoulli: ", number_text(p), where, " is no probability: it must lie in [0, 1]"));
-}
-
 }  // namespace
 
-Tensor rand(const Dims& shape, DType dtype, Generator* generator) {
-  return draw(OpId::random_uniform, shape, 0.0, 1.0, true, dtype, generator);
+Tensor rand(const Dims& shape, DType dtype, Generator* generator, DeviceOption device) {
+  return draw(OpId::random_uniform, RandomRealAttrs{shape, dtype, 0.0, 1.0, true}, generator,
+              device);
 }
-/// random_uniform reads: params low and high.
-Tensor uniform(const Dims& shape, double low, double high, DType dtype, Generator* generator) {
-  return draw(OpId::random_uniform, shape, low, high, false, dtype, generator);
+Tensor uniform(const Dims& shape, double low, double high, DType dtype, Generator* generator,
+               DeviceOption device) {
+  return draw(OpId::random_uniform, RandomRealAttrs{shape, dtype, low, high, false}, generator,
+              device);
 }
-Tensor randn(const Dims& shape, DType dtype, Generator* generator) {
-  return draw(OpId::random_normal, shape, 0.0, 1.0, true, dtype, generator);
+Tensor randn(const Dims& shape, DType dtype, Generator* generator, DeviceOption device) {
+  return draw(OpId::random_normal, RandomRealAttrs{shape, dtype, 0.0, 1.0, true}, generator,
+              device);
 }
-/// random_normal reads: params mean and deviation.
-Tensor normal(const Dims& shape, double mean, double deviation, DType dtype, Generator* generator) {
-  return draw(OpId::random_normal, shape, mean, deviation, false, dtype, generator);
+Tensor normal(const Dims& shape, double mean, double deviation, DType dtype, Generator* generator,
+              DeviceOption device) {
+  return draw(OpId::random_normal, RandomRealAttrs{shape, dtype, mean, deviation, false}, generator,
+              device);
 }
 
-/// random_int reads: ints[2] low, ints[3] high.
 Tensor randint(std::int64_t low, std::int64_t high, const Dims& shape, DType dtype,
-               Generator* generator) {
-  Attrs attrs;
-  attrs.dims[0] = shape;
-  attrs.ints[2] = low;
-  attrs.ints[3] = high;
-  attrs.dtype = dtype;
-  return draw({OpId::random_int, {}, attrs}, generator);
+               Generator* generator, DeviceOption device) {
+  return draw(OpId::random_int, RandomIntAttrs{shape, dtype, low, high}, generator, device);
 }
 
-Tensor randperm(std::int64_t n, DType dtype, Generator* generator) {
-  Attrs attrs;
-  attrs.dims[0] = {n};
-  attrs.dtype = dtype;
-  return draw({OpId::random_perm, {}, attrs}, generator);
+Tensor randperm(std::int64_t n, DType dtype, Generator* generator, DeviceOption device) {
+  return draw(OpId::random_perm, RandomPermAttrs{n, dtype}, generator, device);
 }
 
 Tensor bernoulli(const Tensor& p, Generator* generator) {
   if (!p.defined()) throw ValueError("bernoulli: the tensor of probabilities is undefined");
   const Tensor* inputs[] = {&p};
-  return draw({OpId::bernoulli, inputs, {}}, generator);
+  const BernoulliAttrs attrs;
+  return draw({.op = OpId::bernoulli, .inputs = inputs, .attrs = attrs}, generator);
 }
 
-/// bernoulli reads: params[0] the probability, when there is no input that holds it.
-Tensor bernoulli(const Dims& shape, double p, DType dtype, Generator* generator) {
-  return draw(OpId::bernoulli, shape, p, 0.0, false, dtype, generator);
+Tensor bernoulli(const Dims& shape, double p, DType dtype, Generator* generator,
+                 DeviceOption device) {
+  return draw(OpId::bernoulli, BernoulliAttrs{shape, dtype, p}, generator, device);
 }
 
-std::vector<OutputSpec> infer_random(const OpCall& call) {
-  const char* who = public_name(call);
-  switch (call.op) {
-    case OpId::random_uniform:
-      check_uniform(who, call.attrs);
-      break;
-    case OpId::random_normal:
-      check_normal(who, call.attrs);
-      break;
-    case OpId::random_int:
-      check_int(who, call.attrs);
-      break;
-    default:
-      check_perm(who, call.attrs);
-      break;
+std::vector<OutputSpec> infer_random_real(const OpCall& call) {
+  const auto& attrs = call.attrs.as<RandomRealAttrs>();
+  if (call.op == OpId::random_uniform) {
+    check_uniform(public_name(call), attrs);
+  } else {
+    check_normal(public_name(call), attrs);
   }
-  return {{call.attrs.dims[0], call.attrs.dtype}};
+  return {{attrs.shape, attrs.dtype}};
+}
+
+std::vector<OutputSpec> infer_random_int(const OpCall& call) {
+  const auto& attrs = call.attrs.as<RandomIntAttrs>();
+  check_int(public_name(call), attrs);
+  return {{attrs.shape, attrs.dtype}};
+}
+
+std::vector<OutputSpec> infer_random_perm(const OpCall& call) {
+  const auto& attrs = call.attrs.as<RandomPermAttrs>();
+  check_perm(public_name(call), attrs);
+  return {{{attrs.count}, attrs.dtype}};
 }
 
 std::vector<OutputSpec> infer_bernoulli(const OpCall& call) {
   if (call.inputs.empty()) {
-    const double p = call.attrs.params[0];
-    if (!(p >= 0 && p <= 1)) throw_not_probability(p, "");
-    return {{call.attrs.dims[0], call.attrs.dtype}};
+    const auto& attrs = call.attrs.as<BernoulliAttrs>();
+    if (!(attrs.p >= 0 && attrs.p <= 1)) {
+      throw ValueError(message("bernoulli: ", number_text(attrs.p),
+                               " is no probability: it must lie in [0, 1]"));
+    }
+    return {{attrs.shape, attrs.dtype}};
   }
   const Tensor& p = *call.inputs[0];
   if (!is_floating(p.dtype())) {
     throw DTypeError(message("bernoulli: probabilities are floats, not ", describe(p)));
-  }
-  if (p.numel() != 0) {
-    for (const Tensor& end : {amin(p), amax(p)}) {
-      const double value = end.item<double>();
-      if (!(value >= 0 && value <= 1)) throw_not_probability(value, " in " + describe(p));
-    }
   }
   return {{p.shape(), p.dtype()}};
 }

@@ -9,8 +9,7 @@
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
-#include "ops/irregular.h"
-#include "ops/named.h"
+#include "ops/internal_ops.h"
 
 namespace baregrad {
 
@@ -22,7 +21,7 @@ void check_reduced(const Tensor& x, const char* who) {
 void check_reduced(const Tensor& x, OpId op) { check_reduced(x, op_name(op)); }
 
 /// `who`: the function the user called, when that is not the op.
-Tensor reduce(OpId op, const Tensor& x, const Axes& axes, bool keepdims, Attrs attrs = {},
+Tensor reduce(OpId op, const Tensor& x, const Axes& axes, bool keepdims, ReduceAttrs attrs = {},
               const char* who = nullptr) {
   const char* name = who != nullptr ? who : op_name(op);
   check_reduced(x, name);
@@ -39,28 +38,29 @@ DType accumulated(DType dtype) {
 
 Tensor accumulate(OpId op, const Tensor& x, const Axes& axes, bool keepdims, DTypeOption dtype) {
   check_reduced(x, op);
-  Attrs attrs;
+  ReduceAttrs attrs;
   attrs.dtype = dtype.value_or(accumulated(x.dtype()));
   return reduce(op, x, axes, keepdims, attrs);
 }
 
 Tensor variance(OpId op, const Tensor& x, const Axes& axes, double correction, bool keepdims) {
   if (std::isnan(correction)) throw ValueError(message(op_name(op), ": correction is NaN"));
-  Attrs attrs;
-  attrs.params[0] = correction;
+  ReduceAttrs attrs;
+  attrs.correction = correction;
   return reduce(op, x, axes, keepdims, attrs);
 }
 
 Tensor arg_reduce(OpId op, const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
   check_reduced(x, op);
-  Attrs attrs;
+  ArgReduceAttrs attrs;
   attrs.axis = axis ? normalize_axis(*axis, x.ndim(), op_name(op)) : -1;
   attrs.keepdims = keepdims;
   return run(op, {&x}, attrs);
 }
 
+template <class AxisAttrs>
 Tensor along_axis(OpId op, const Tensor& x, std::int64_t axis, DType dtype) {
-  Attrs attrs;
+  AxisAttrs attrs;
   // A 0-d tensor is a line of one element.
   attrs.axis =
       x.ndim() == 0 && (axis == 0 || axis == -1) ? 0 : normalize_axis(axis, x.ndim(), op_name(op));
@@ -125,7 +125,7 @@ Tensor all(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduce(OpId::all, x, axes, keepdims);
 }
 Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdims) {
-  Attrs attrs;
+  ReduceAttrs attrs;
   attrs.dtype = DType::Int64;
   return reduce(OpId::count_nonzero, x, axes, keepdims, attrs);
 }
@@ -140,45 +140,46 @@ Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) 
 }
 
 std::vector<OutputSpec> infer_scan(const OpCall& call) {
-  return {{call.inputs[0]->shape(), call.attrs.dtype}};
+  return {{call.inputs[0]->shape(), call.attrs.as<ScanAttrs>().dtype}};
 }
 Tensor cumulative_sum(const Tensor& x, std::int64_t axis, DTypeOption dtype) {
   check_reduced(x, OpId::cumulative_sum);
-  return along_axis(OpId::cumulative_sum, x, axis, dtype.value_or(accumulated(x.dtype())));
+  return along_axis<ScanAttrs>(OpId::cumulative_sum, x, axis,
+                               dtype.value_or(accumulated(x.dtype())));
 }
 Tensor cumulative_prod(const Tensor& x, std::int64_t axis, DTypeOption dtype) {
   check_reduced(x, OpId::cumulative_prod);
-  return along_axis(OpId::cumulative_prod, x, axis, dtype.value_or(accumulated(x.dtype())));
+  return along_axis<ScanAttrs>(OpId::cumulative_prod, x, axis,
+                               dtype.value_or(accumulated(x.dtype())));
 }
 Tensor cumulative_max(const Tensor& x, std::int64_t axis) {
   check_reduced(x, OpId::cumulative_max);
-  return along_axis(OpId::cumulative_max, x, axis, x.dtype());
+  return along_axis<ScanAttrs>(OpId::cumulative_max, x, axis, x.dtype());
 }
 
 std::vector<OutputSpec> infer_softmax(const OpCall& call) {
-  return {{call.inputs[0]->shape(), call.attrs.dtype}};
+  return {{call.inputs[0]->shape(), call.attrs.as<SoftmaxAttrs>().dtype}};
 }
 Tensor softmax(const Tensor& x, std::int64_t axis) {
   check_reduced(x, OpId::softmax);
   const Tensor as = taken_as_float(x, "softmax");
-  return along_axis(OpId::softmax, as, axis, as.dtype());
+  return along_axis<SoftmaxAttrs>(OpId::softmax, as, axis, as.dtype());
 }
 Tensor log_softmax(const Tensor& x, std::int64_t axis) {
   check_reduced(x, OpId::log_softmax);
   const Tensor as = taken_as_float(x, "log_softmax");
-  return along_axis(OpId::log_softmax, as, axis, as.dtype());
+  return along_axis<SoftmaxAttrs>(OpId::log_softmax, as, axis, as.dtype());
 }
 
 // keepdims form; the public function drops the axes.
 std::vector<OutputSpec> infer_logsumexp(const OpCall& call) {
-  return {{infer_reduced_shape(call.inputs[0]->shape(), call.attrs.axes, true),
+  return {{infer_reduced_shape(call.inputs[0]->shape(), call.attrs.as<LogSumExpAttrs>().axes, true),
            call.inputs[0]->dtype()}};
 }
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
   check_reduced(x, OpId::logsumexp);
   const Tensor as = taken_as_float(x, "logsumexp");
-  Attrs attrs;
-  attrs.axes = axes_mask(axes, x.ndim(), op_name(OpId::logsumexp));
+  const LogSumExpAttrs attrs{axes_mask(axes, x.ndim(), op_name(OpId::logsumexp))};
   Tensor out = run(OpId::logsumexp, {&as}, attrs);
   if (keepdims) return out;
   return reshape(out, infer_reduced_shape(x.shape(), attrs.axes, false));
@@ -191,7 +192,7 @@ Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
   axes_mask(axes, x.ndim(), "norm");
   if (order == 2.0) return reduce(OpId::norm2, as, axes, keepdims, {}, "norm");
   if (order == 0.0) {
-    Attrs attrs;
+    ReduceAttrs attrs;
     attrs.dtype = as.dtype();
     return reduce(OpId::count_nonzero, as, axes, keepdims, attrs, "norm");
   }

@@ -9,22 +9,21 @@
 #include "core/rename.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
-#include "ops/named.h"
+#include "ops/internal_ops.h"
 
 namespace baregrad {
 
 namespace {
 
-// ---- Layouts. attrs.dims hold what the public functions below put there. ------------------------
+// ---- Layouts
 
-/// dims: starts, steps, sizes, one of each per axis; bounds were settled by the caller and are
-/// checked again by the view constructor.
-Layout slice_layout(const Layout& x, const Attrs& attrs) {
+/// Bounds were settled by the caller and are checked again by the view constructor.
+Layout slice_layout(const Layout& x, const SliceAttrs& attrs) {
   Layout out = x;
   for (int i = 0; i < x.ndim(); ++i) {
-    out.offset += attrs.dims[0][i] * x.strides[i];
-    out.strides[i] = checked_mul(x.strides[i], attrs.dims[1][i], "slice");
-    out.shape[i] = attrs.dims[2][i];
+    out.offset += attrs.starts[i] * x.strides[i];
+    out.strides[i] = checked_mul(x.strides[i], attrs.steps[i], "slice");
+    out.shape[i] = attrs.sizes[i];
   }
   return out;
 }
@@ -84,23 +83,23 @@ Layout expanded_layout(const Layout& x, const Dims& shape) {
   return out;
 }
 
-Layout squeezed_layout(const Layout& x, std::uint32_t axes) {
+Layout squeezed_layout(const Layout& x, AxisMask axes) {
   Layout out;
   out.offset = x.offset;
   for (int i = 0; i < x.ndim(); ++i) {
-    if ((axes >> i & 1U) != 0) continue;
+    if (axes.has(i)) continue;
     out.shape.push_back(x.shape[i]);
     out.strides.push_back(x.strides[i]);
   }
   return out;
 }
 
-Layout unsqueezed_layout(const Layout& x, std::uint32_t axes, int ndim) {
+Layout unsqueezed_layout(const Layout& x, AxisMask axes, int ndim) {
   Layout out;
   out.offset = x.offset;
   int from = 0;
   for (int i = 0; i < ndim; ++i) {
-    const bool added = (axes >> i & 1U) != 0;
+    const bool added = axes.has(i);
     out.shape.push_back(added ? 1 : x.shape[from]);
     out.strides.push_back(added ? 1 : x.strides[from]);
     if (!added) ++from;
@@ -108,10 +107,10 @@ Layout unsqueezed_layout(const Layout& x, std::uint32_t axes, int ndim) {
   return out;
 }
 
-Layout flipped_layout(const Layout& x, std::uint32_t axes) {
+Layout flipped_layout(const Layout& x, AxisMask axes) {
   Layout out = x;
   for (int i = 0; i < x.ndim(); ++i) {
-    if ((axes >> i & 1U) == 0 || x.shape[i] == 0) continue;
+    if (!axes.has(i) || x.shape[i] == 0) continue;
     out.offset += (x.shape[i] - 1) * x.strides[i];
     out.strides[i] = -x.strides[i];
   }
@@ -194,28 +193,26 @@ void check_count(std::int64_t count, const Tensor& x, const char* who) {
 }
 
 /// One step along one axis; all others in full.
-Attrs whole_slices(const Tensor& x) {
-  Attrs attrs;
-  attrs.dims[0] = Dims(x.ndim(), 0);
-  attrs.dims[1] = Dims(x.ndim(), 1);
-  attrs.dims[2] = x.shape();
-  return attrs;
+SliceAttrs whole_slices(const Tensor& x) {
+  return {Dims(x.ndim(), 0), Dims(x.ndim(), 1), x.shape()};
 }
 
 }  // namespace
 
 Layout infer_view(const OpCall& call) {
   const Layout& x = call.inputs[0]->layout();
-  const Attrs& a = call.attrs;
+  const AttrsRef attrs = call.attrs;
   switch (call.op) {
-    case OpId::as_strided:
-      return {a.dims[0], a.dims[1], a.ints[0]};
+    case OpId::as_strided: {
+      const auto& a = attrs.as<AsStridedAttrs>();
+      return {a.shape, a.strides, a.offset};
+    }
     case OpId::slice:
-      return slice_layout(x, a);
+      return slice_layout(x, attrs.as<SliceAttrs>());
     case OpId::permute_dims:
-      return permuted_layout(x, a.dims[0]);
+      return permuted_layout(x, attrs.as<OrderAttrs>().axes);
     case OpId::reshape_view: {
-      Layout out{a.dims[0], {}, x.offset};
+      Layout out{attrs.as<ShapeAttrs>().shape, {}, x.offset};
       if (!reshape_strides(x, out.shape, out.strides)) {
         throw ShapeError(message("view: ", describe(*call.inputs[0]), " with strides ",
                                  to_string(x.strides), " cannot be seen as ", to_string(out.shape),
@@ -224,18 +221,21 @@ Layout infer_view(const OpCall& call) {
       return out;
     }
     case OpId::expand:
-      return expanded_layout(x, a.dims[0]);
+      return expanded_layout(x, attrs.as<ShapeAttrs>().shape);
     case OpId::squeeze:
-      return squeezed_layout(x, a.axes);
+      return squeezed_layout(x, attrs.as<AxesAttrs>().axes);
     case OpId::expand_dims:
-      return unsqueezed_layout(x, a.axes, a.axis);
+      return unsqueezed_layout(x, attrs.as<AxesAttrs>().axes, attrs.as<AxesAttrs>().ndim);
     case OpId::flip:
-      return flipped_layout(x, a.axes);
-    case OpId::unfold:
-      return unfolded_layout(x, a.axis, a.ints[0], a.ints[1]);
-    case OpId::diagonal:
-      return diagonal_layout(x, a.ints[0], static_cast<int>(a.ints[1]),
-                             static_cast<int>(a.ints[2]));
+      return flipped_layout(x, attrs.as<AxesAttrs>().axes);
+    case OpId::unfold: {
+      const auto& a = attrs.as<WindowsAttrs>();
+      return unfolded_layout(x, a.axis, a.size, a.step);
+    }
+    case OpId::diagonal: {
+      const auto& a = attrs.as<DiagonalAttrs>();
+      return diagonal_layout(x, a.offset, a.axis0, a.axis1);
+    }
     default:
       return x;  // alias
   }
@@ -244,28 +244,27 @@ Layout infer_view(const OpCall& call) {
 Tensor alias(const Tensor& x) { return run(OpId::alias, {&x}); }
 
 Tensor as_strided(const Tensor& x, const Dims& shape, const Dims& strides, std::int64_t offset) {
-  Attrs attrs;
-  attrs.dims[0] = shape;
-  attrs.dims[1] = strides;
-  attrs.ints[0] = offset;
-  // How x itself lies in memory, for the gradient.
+  AsStridedAttrs attrs;
+  attrs.shape = shape;
+  attrs.strides = strides;
+  attrs.offset = offset;
   if (x.defined()) {
-    attrs.dims[2] = x.strides();
-    attrs.ints[1] = x.offset();
+    attrs.input_strides = x.strides();
+    attrs.input_offset = x.offset();
   }
   return run(OpId::as_strided, {&x}, attrs);
 }
 
 Tensor permute_dims(const Tensor& x, const Dims& axes) {
   check_defined(x, "permute_dims");
-  const std::uint32_t mask = axes_mask(axes, x.ndim(), "permute_dims");
-  if (mask != (1U << x.ndim()) - 1U) {
+  const AxisMask mask = axes_mask(axes, x.ndim(), "permute_dims");
+  if (mask.bits != (1U << x.ndim()) - 1U) {
     throw ValueError(message("permute_dims: axes ", to_string(axes), " do not name every axis of ",
                              describe(x)));
   }
-  Attrs attrs;
+  OrderAttrs attrs;
   for (const std::int64_t axis : axes) {
-    attrs.dims[0].push_back(normalize_axis(axis, x.ndim(), "permute_dims"));
+    attrs.axes.push_back(normalize_axis(axis, x.ndim(), "permute_dims"));
   }
   return run(OpId::permute_dims, {&x}, attrs);
 }
@@ -293,7 +292,7 @@ Tensor moveaxis(const Tensor& x, const Dims& source, const Dims& destination) {
     throw ValueError(message("moveaxis: ", to_string(source), " and ", to_string(destination),
                              " differ in length"));
   }
-  const std::uint32_t moved = axes_mask(source, x.ndim(), "moveaxis");
+  const AxisMask moved = axes_mask(source, x.ndim(), "moveaxis");
   axes_mask(destination, x.ndim(), "moveaxis");
   Dims order(x.ndim(), -1);
   for (int k = 0; k < source.size(); ++k) {
@@ -303,7 +302,7 @@ Tensor moveaxis(const Tensor& x, const Dims& source, const Dims& destination) {
   int next = 0;
   for (std::int64_t& axis : order) {
     if (axis >= 0) continue;
-    while ((moved >> next & 1U) != 0) ++next;
+    while (moved.has(next)) ++next;
     axis = next++;
   }
   return permute_dims(x, order);
@@ -311,10 +310,9 @@ Tensor moveaxis(const Tensor& x, const Dims& source, const Dims& destination) {
 
 Tensor reshape(const Tensor& x, const Dims& shape) {
   check_defined(x, "reshape");
-  Attrs attrs;
-  attrs.dims[0] = resolve_shape(x, shape, "reshape");
+  const ShapeAttrs attrs{resolve_shape(x, shape, "reshape")};
   Dims strides;
-  if (!reshape_strides(x.layout(), attrs.dims[0], strides)) {
+  if (!reshape_strides(x.layout(), attrs.shape, strides)) {
     const Tensor copy = run(OpId::contiguous_copy, {&x}, {}, "reshape");
     return run(OpId::reshape_view, {&copy}, attrs, "reshape");
   }
@@ -323,8 +321,7 @@ Tensor reshape(const Tensor& x, const Dims& shape) {
 
 Tensor Tensor::view(const Dims& shape) const {
   check_defined(*this, "view");
-  Attrs attrs;
-  attrs.dims[0] = resolve_shape(*this, shape, "view");
+  const ShapeAttrs attrs{resolve_shape(*this, shape, "view")};
   return run(OpId::reshape_view, {this}, attrs, "view");
 }
 
@@ -351,9 +348,7 @@ Tensor repeated_to(const Tensor& x, const Dims& shape, const char* who) {
   if (!broadcast_shapes(x.shape(), shape, joined) || !(joined == shape)) {
     throw ShapeError(message(who, ": cannot repeat ", describe(x), " to ", to_string(shape)));
   }
-  Attrs attrs;
-  attrs.dims[0] = shape;
-  return run(OpId::expand, {&x}, attrs, who);
+  return run(OpId::expand, {&x}, ShapeAttrs{shape}, who);
 }
 
 Tensor broadcast_to(const Tensor& x, const Dims& shape) {
@@ -394,14 +389,13 @@ std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors) {
 
 Tensor squeeze(const Tensor& x, const Axes& axes) {
   check_defined(x, "squeeze");
-  Attrs attrs;
-  attrs.axes = axes_mask(axes, x.ndim(), "squeeze");
+  AxesAttrs attrs{axes_mask(axes, x.ndim(), "squeeze")};
   for (int i = 0; i < x.ndim(); ++i) {
-    if ((attrs.axes >> i & 1U) == 0 || x.shape()[i] == 1) continue;
+    if (!attrs.axes.has(i) || x.shape()[i] == 1) continue;
     if (!axes.all()) {
       throw ValueError(message("squeeze: axis ", i, " of ", describe(x), " is not of size 1"));
     }
-    attrs.axes &= ~(1U << i);
+    attrs.axes.bits &= ~(1U << i);
   }
   return run(OpId::squeeze, {&x}, attrs);
 }
@@ -410,22 +404,17 @@ Tensor expand_dims(const Tensor& x, const Dims& axes) {
   check_defined(x, "expand_dims");
   const int ndim = x.ndim() + axes.size();
   check_ndim(ndim, x, "expand_dims");
-  Attrs attrs;
-  attrs.axes = axes_mask(axes, ndim, "expand_dims");
-  attrs.axis = ndim;
-  return run(OpId::expand_dims, {&x}, attrs);
+  return run(OpId::expand_dims, {&x}, AxesAttrs{axes_mask(axes, ndim, "expand_dims"), ndim});
 }
 
 Tensor flip(const Tensor& x, const Axes& axes) {
   check_defined(x, "flip");
-  Attrs attrs;
-  attrs.axes = axes_mask(axes, x.ndim(), "flip");
-  return run(OpId::flip, {&x}, attrs);
+  return run(OpId::flip, {&x}, AxesAttrs{axes_mask(axes, x.ndim(), "flip")});
 }
 
 Tensor unfold(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step) {
   check_defined(x, "unfold");
-  Attrs attrs;
+  WindowsAttrs attrs;
   check_ndim(x.ndim() + 1, x, "unfold");
   attrs.axis = normalize_axis(axis, x.ndim(), "unfold");
   if (step <= 0) throw ValueError(message("unfold: step must be above 0, not ", step));
@@ -433,18 +422,16 @@ Tensor unfold(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_
     throw ValueError(message("unfold: a window of ", size, " does not fit axis ", attrs.axis,
                              " of ", describe(x)));
   }
-  attrs.ints[0] = size;
-  attrs.ints[1] = step;
+  attrs.size = size;
+  attrs.step = step;
   return run(OpId::unfold, {&x}, attrs);
 }
 
 Tensor diagonal(const Tensor& x, std::int64_t offset, std::int64_t axis0, std::int64_t axis1) {
   check_defined(x, "diagonal");
-  Attrs attrs;
-  attrs.ints[0] = offset;
-  attrs.ints[1] = normalize_axis(axis0, x.ndim(), "diagonal");
-  attrs.ints[2] = normalize_axis(axis1, x.ndim(), "diagonal");
-  if (attrs.ints[1] == attrs.ints[2]) {
+  const DiagonalAttrs attrs{offset, normalize_axis(axis0, x.ndim(), "diagonal"),
+                            normalize_axis(axis1, x.ndim(), "diagonal")};
+  if (attrs.axis0 == attrs.axis1) {
     throw ValueError(message("diagonal: axes ", axis0, " and ", axis1, " are the same"));
   }
   return run(OpId::diagonal, {&x}, attrs);
@@ -474,10 +461,10 @@ Tensor slice(const Tensor& x, std::int64_t axis, const Slice& range) {
         step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
     count = static_cast<std::int64_t>((span - 1) / stride + 1);
   }
-  Attrs attrs = whole_slices(x);
-  attrs.dims[0][a] = count == 0 ? 0 : start;
-  attrs.dims[1][a] = count <= 1 ? 1 : step;  // a lone element's stride is never taken
-  attrs.dims[2][a] = count;
+  SliceAttrs attrs = whole_slices(x);
+  attrs.starts[a] = count == 0 ? 0 : start;
+  attrs.steps[a] = count <= 1 ? 1 : step;  // a lone element's stride is never taken
+  attrs.sizes[a] = count;
   return run(OpId::slice, {&x}, attrs);
 }
 
@@ -490,9 +477,9 @@ Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start, std::int64
     throw IndexError(message("narrow: ", length, " elements from ", start, " on leave axis ", a,
                              " of ", describe(x)));
   }
-  Attrs attrs = whole_slices(x);
-  attrs.dims[0][a] = length == 0 ? 0 : first;
-  attrs.dims[2][a] = length;
+  SliceAttrs attrs = whole_slices(x);
+  attrs.starts[a] = length == 0 ? 0 : first;
+  attrs.sizes[a] = length;
   return run(OpId::slice, {&x}, attrs);
 }
 
@@ -505,9 +492,7 @@ Tensor select(const Tensor& x, std::int64_t axis, std::int64_t position) {
                              " of size ", size, " in ", describe(x)));
   }
   const Tensor one = narrow(x, a, position, 1);
-  Attrs attrs;
-  attrs.axes = 1U << a;
-  return run(OpId::squeeze, {&one}, attrs);
+  return run(OpId::squeeze, {&one}, AxesAttrs{{1U << a}});
 }
 
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t axis) {

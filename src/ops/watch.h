@@ -47,10 +47,26 @@ class Watcher {
 enum class Slot : unsigned { Anomaly, Gradients, Profile };
 inline constexpr unsigned kSlots = 3;
 
-/// A bit per slot in use.
+/// A bit per slot in use, and kExecutors.
 using Mask = unsigned;
 inline std::atomic<Mask> active{0};
 inline std::array<std::atomic<Watcher*>, kSlots> watchers{};
+
+/// Some thread has pushed an executor: calls take the long way.
+inline constexpr Mask kExecutors = 1U << kSlots;
+inline std::atomic<int> executors{0};
+inline void add_executor() noexcept {
+  executors.fetch_add(1, std::memory_order_relaxed);
+  active.fetch_or(kExecutors, std::memory_order_release);
+}
+/// The bit may stay set while another thread adds one: that costs time, not correctness.
+inline void remove_executor() noexcept {
+  if (executors.fetch_sub(1, std::memory_order_relaxed) != 1) return;
+  active.fetch_and(~kExecutors, std::memory_order_release);
+  if (executors.load(std::memory_order_relaxed) != 0) {
+    active.fetch_or(kExecutors, std::memory_order_release);
+  }
+}
 
 /// Who looks on now: to be asked once for a beginning and its end.
 inline Mask on() noexcept { return active.load(std::memory_order_acquire); }

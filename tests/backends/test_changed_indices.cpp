@@ -76,19 +76,21 @@ TEST_P(ChangedIndices, PickAndPlaceStayInside) {
   rows.fill(GetParam());
   columns.fill(GetParam());
   picked.fill(2.0F);
-  Attrs attrs;
+  const Dims shape{4, 3};
+  const PositionsAttrs rows_of_x{0, {0}, shape};
   const View take_in[] = {x.view, rows.view};
-  take_kernel({attrs, take_in, {&picked.view, 1}});
+  take_kernel({OpId::take, rows_of_x, take_in, {&picked.view, 1}});
   for (std::int64_t i = 0; i < picked.count(); ++i) EXPECT_EQ(picked.data<float>()[i], 1.0F);
   const View gather_in[] = {x.view, columns.view};
-  gather_kernel({attrs, gather_in, {&picked.view, 1}});
+  const AlongAttrs along{0};
+  gather_kernel({OpId::gather, along, gather_in, {&picked.view, 1}});
   const View scatter_in[] = {x.view, columns.view, picked.view};
-  scatter_kernel({attrs, scatter_in, {&out.view, 1}});
-  scatter_add_kernel({attrs, scatter_in, {&out.view, 1}});
+  scatter_kernel({OpId::scatter, along, scatter_in, {&out.view, 1}});
+  scatter_add_kernel({OpId::scatter_add, along, scatter_in, {&out.view, 1}});
   const View put_in[] = {picked.view, rows.view};
   for (const bool accumulate : {false, true}) {
-    attrs.flag = accumulate;
-    index_put_kernel({attrs, put_in, {&out.view, 1}});
+    const IndexPutAttrs attrs{0, accumulate, {0}, shape};
+    index_put_kernel({OpId::index_put, attrs, put_in, {&out.view, 1}});
   }
   EXPECT_TRUE(x.intact() && picked.intact() && out.intact());
 }
@@ -105,15 +107,13 @@ TEST_P(ChangedIndices, ClassesStayInside) {
     classes.fill(GetParam());
     weights.fill(1.0F);
     loss.fill(1.0F);
-    Attrs attrs;
-    attrs.mode = 2;
-    attrs.ints[0] = -100;
-    attrs.params[0] = smoothing;
+    const CrossEntropyAttrs attrs{LossReduction::Sum, smoothing};
     const View in[] = {x.view, classes.view, weights.view};
     const View out[] = {loss.view, stats.view};
-    cross_entropy_kernel({attrs, in, out});
+    cross_entropy_kernel({OpId::cross_entropy, attrs, in, out});
     const View back_in[] = {loss.view, x.view, classes.view, stats.view, weights.view};
-    cross_entropy_backward_kernel({attrs, back_in, {&gradient.view, 1}});
+    cross_entropy_backward_kernel(
+        {OpId::cross_entropy_backward, attrs, back_in, {&gradient.view, 1}});
     EXPECT_TRUE(gradient.intact() && stats.intact() && loss.intact());
   }
 }
@@ -138,12 +138,12 @@ TEST_P(ChangedMask, WritesWhatThereIsRoomFor) {
   mask.fill(std::uint8_t{0});
   x.fill(3.0F);
   for (std::int64_t i = 0; i < now; ++i) mask.data<std::uint8_t>()[i * (kSize / now)] = 1;
-  const Attrs attrs;
+  const FoundAttrs attrs{before};
   const View in[] = {x.view, mask.view};
-  masked_select_kernel({attrs, in, {&picked.view, 1}});
+  masked_select_kernel({OpId::masked_select, attrs, in, {&picked.view, 1}});
   for (std::int64_t i = 0; i < before; ++i) ASSERT_EQ(picked.data<float>()[i], 3.0F) << i;
   const View positions[] = {first.view, second.view};
-  nonzero_kernel({attrs, {&mask.view, 1}, positions});
+  nonzero_kernel({OpId::nonzero, attrs, {&mask.view, 1}, positions});
   for (std::int64_t i = 0; i < before; ++i) {
     ASSERT_LT(static_cast<std::uint64_t>(first.data<std::int64_t>()[i]), kSize / 100);
     ASSERT_LT(static_cast<std::uint64_t>(second.data<std::int64_t>()[i]), 100U);

@@ -51,12 +51,7 @@ OpRow internal(OpRow r) {
   return r;
 }
 
-Attrs last_axis_attrs(const Tensor& x) {
-  Attrs attrs;
-  attrs.axis = x.ndim() - 1;
-  attrs.params[0] = 1e-5;
-  return attrs;
-}
+NormAttrs last_axis_attrs(const Tensor& x) { return {x.ndim() - 1, 1e-5}; }
 
 /// A batch of at least two values for each channel.
 Tensor batch(const Tensor& x) {
@@ -109,9 +104,9 @@ std::vector<OpRow> fused_rows() {
       OpId::layer_norm_backward, 2, 2,
       [](const Inputs& in) {
         const Tensor x = with_axis(in[0]);
-        Attrs attrs = last_axis_attrs(x);
+        NormAttrs attrs = last_axis_attrs(x);
         const Tensor stats = run_many(OpId::layer_norm, {&x, &in[1]}, attrs)[1];
-        attrs.mode = kWantX | kWantWeight | kWantBias;
+        attrs.wanted = kWantX | kWantWeight | kWantBias;
         return run_many(OpId::layer_norm_backward, {&x, &x, &stats, &in[1]}, attrs);
       },
       [](Rng& rng, DType d, const Dims& s) { return weighted(rng, d, s, 1); })));
@@ -126,9 +121,9 @@ std::vector<OpRow> fused_rows() {
       OpId::rms_norm_backward, 2, 2,
       [](const Inputs& in) {
         const Tensor x = with_axis(in[0]);
-        Attrs attrs = last_axis_attrs(x);
+        NormAttrs attrs = last_axis_attrs(x);
         const Tensor stats = run_many(OpId::rms_norm, {&x, &in[1]}, attrs)[1];
-        attrs.mode = kWantX | kWantWeight;
+        attrs.wanted = kWantX | kWantWeight;
         return run_many(OpId::rms_norm_backward, {&x, &x, &stats, &in[1]}, attrs);
       },
       [](Rng& rng, DType d, const Dims& s) { return weighted(rng, d, s, 1); })));
@@ -144,10 +139,7 @@ std::vector<OpRow> fused_rows() {
       OpId::batch_norm_backward, 2, 2,
       [](const Inputs& in) {
         const Tensor x = batch(in[0]);
-        Attrs attrs;
-        attrs.params[0] = 1e-5;
-        attrs.flag = true;
-        attrs.mode = kWantX | kWantWeight | kWantBias;
+        const BatchNormAttrs attrs{1e-5, true, kWantX | kWantWeight | kWantBias};
         const Tensor stats = run_many(OpId::batch_norm, {&x, &in[1], &in[1]}, attrs)[1];
         return run_many(OpId::batch_norm_backward, {&x, &x, &stats, &in[1]}, attrs);
       },
@@ -169,9 +161,7 @@ std::vector<OpRow> fused_rows() {
       OpId::cross_entropy_backward, 2, 2,
       [](const Inputs& in) {
         const Tensor x = as_matrix(in[0]);
-        Attrs attrs;
-        attrs.mode = 2;
-        attrs.ints[0] = -100;
+        const CrossEntropyAttrs attrs{LossReduction::Sum};
         const Tensor g = ones({}, x.dtype());
         const Tensor stats = run_many(OpId::cross_entropy, {&x, &in[1]}, attrs)[1];
         return run_many(OpId::cross_entropy_backward, {&g, &x, &in[1], &stats}, attrs);
@@ -193,8 +183,7 @@ std::vector<OpRow> fused_rows() {
       OpId::attention_backward, 3, 3,
       [](const Inputs& in) {
         const Tensor q = queries(in[0]);
-        Attrs attrs;
-        attrs.params[0] = 0.5;
+        const AttentionAttrs attrs{0.5};
         const std::vector<Tensor> made = run_many(OpId::attention, {&q, &in[1], &in[2]}, attrs);
         const Tensor g = ones_like(made[0]);
         return run_many(OpId::attention_backward, {&g, &q, &in[1], &in[2], &made[0], &made[1]},

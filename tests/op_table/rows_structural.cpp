@@ -2,6 +2,7 @@
 // independent loops; the runners here check that layout, threads, ISA and failing memory change
 // nothing.
 #include "baregrad/ops_conv.h"
+#include "ops/dispatch.h"
 #include "tests/op_table/op_table.h"
 
 namespace baregrad::op_table {
@@ -114,6 +115,9 @@ std::vector<OpRow> irregular_rows() {
     return out;
   }));
   r.push_back(one(OpId::contiguous_copy, all, [](const Inputs& in) { return clone(in[0]); }));
+  r.push_back(one(OpId::to_device, all, [](const Inputs& in) {
+    return run(OpId::to_device, {&in[0]}, ToDeviceAttrs{});
+  }));
   r.push_back(one(OpId::fill, all, [](const Inputs& in) { return full_like(in[0], 1); }));
   r.push_back(source(OpId::arange, num, [](DType d) { return arange(1, 20, 3, d); }));
   r.push_back(source(OpId::linspace, floats, [](DType d) { return linspace(-1, 2, 7, d); }));

@@ -32,7 +32,11 @@ RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 SHARED_WITH_BACKENDS = {
     "src/ops/ops.def",
     "src/ops/op_id.h",
+    "src/ops/attr_kind.h",
     "src/ops/attrs.h",
+    "src/ops/attr_types.h",
+    "src/ops/op_call.h",
+    "src/ops/random_blocks.h",
     "src/ops/functors.h",
     "src/ops/scalar_math.h",
 }
@@ -45,6 +49,7 @@ PUBLIC_ROOMS = {
     "data_loader": "data",
     "data_sets": "data",
     "dataset": "data",
+    "device": "core",
     "dims": "core",
     "dtype": "core",
     "error": "core",

@@ -4,37 +4,22 @@
 //  - it reads and writes the elements it was given and not a byte more (no padding may be assumed);
 //  - pointers are aligned to the element size, to nothing wider; walkers stage what is not;
 //  - outputs do not overlap inputs, except that an elementwise output may be exactly an input;
-//  - it does not allocate, throw or keep state; what can fail was checked before;
+//  - it keeps no state. What can fail was checked before. Kernels of runs and tiles neither
+//  allocate
+//    nor throw; those of whole calls (CallFn) may take scratch memory before their first write;
 //  - it does not know threads: walkers split the work, by shape alone.
 #pragma once
 
 #include <cstdint>
-#include <span>
 
+#include "backends/call.h"
 #include "backends/cpu/gemm/kernels.h"
-#include "baregrad/dims.h"
 #include "baregrad/dtype.h"
-#include "ops/attrs.h"
-#include "ops/op_id.h"
 
 namespace baregrad::kernels {
 
+/// The greatest number of inputs of an elementwise op or a product.
 inline constexpr int kMaxInputs = 3;
-
-/// A strided array: what a Tensor is to a kernel. Strides count elements and may be 0 or negative.
-struct View {
-  void* data = nullptr;
-  DType dtype = DType::Float32;
-  int ndim = 0;
-  const std::int64_t* shape = nullptr;
-  const std::int64_t* strides = nullptr;
-};
-
-inline std::int64_t numel(const View& v) noexcept {
-  std::int64_t n = 1;
-  for (int i = 0; i < v.ndim; ++i) n *= v.shape[i];
-  return n;
-}
 
 /// n elements of one compute type, contiguous in and out. `in[k]` may equal `out`.
 /// Where bit k of `repeated` is set, in[k] is one element that stands for all n, and lies apart
@@ -86,14 +71,9 @@ using ArgReduceFn = std::int64_t (*)(const void* x, std::int64_t n);
 /// f64. n >= 1.
 using RowFn = void (*)(const void* x, void* out, std::int64_t n);
 
-/// An op with a kernel file of its own. Which layouts it takes stands in its row of
-/// ops/irregular.cpp; outputs have the shapes its infer function gave.
-struct IrregularCall {
-  const Attrs& attrs;
-  std::span<const View> in;
-  std::span<const View> out;
-};
-using IrregularFn = void (*)(const IrregularCall& call);
+/// An op with a kernel file of its own: the whole call. Which layouts it takes stands in
+/// irregular.cpp; outputs have the shapes that its infer function gave.
+using CallFn = void (*)(const Call& call);
 
 /// out[r * cols + c] = exp(x[r * row_stride + c] - max[lane]) in f32 or f64, with no rounding
 /// between the difference and exp. A lane is a row where `rows_are_lanes`, else a column.
@@ -115,7 +95,7 @@ struct KernelTable {
   ExpBlockFn exp_block[kNumDTypes] = {};
   CastFn cast[kNumDTypes][kNumDTypes] = {};
   StageKernels stage[4] = {};  // by item size: 1, 2, 4, 8 bytes
-  IrregularFn irregular[kNumOps] = {};
+  CallFn irregular[kNumOps] = {};
   GemmKernels gemm[kNumDTypes] = {};
   const ConvKernels* conv = nullptr;
   const NormKernels* norm = nullptr;

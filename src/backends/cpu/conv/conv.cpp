@@ -335,11 +335,11 @@ void fill_planes(T* out, std::int64_t images, std::int64_t planes, std::int64_t 
 }
 
 template <class T>
-void conv2d(const IrregularCall& call) {
+void conv2d(const Call& call) {
   const View& x = call.in[0];
   const View& weight = call.in[1];
   const View& y = call.out[0];
-  const ConvGeometry s(call, x, y, weight.shape + 2);
+  const ConvGeometry s(call.attrs.as<ConvAttrs>(), x, y, weight.shape + 2);
   const T* bias = call.in.size() > 2 ? static_cast<const T*>(call.in[2].data) : nullptr;
   const std::int64_t channels = s.channels / s.groups;
   const std::int64_t filters = s.filters / s.groups;
@@ -467,11 +467,11 @@ void pack_turned(const ConvGeometry& s, const Phase& row, const Phase& col, cons
 }
 
 template <class T>
-void conv2d_input(const IrregularCall& call) {
+void conv2d_input(const Call& call) {
   const View& g = call.in[0];
   const View& weight = call.in[1];
   const View& out = call.out[0];
-  const ConvGeometry s(call, out, g, weight.shape + 2);
+  const ConvGeometry s(call.attrs.as<ConvAttrs>(), out, g, weight.shape + 2);
   const std::int64_t channels = s.channels / s.groups;
   const std::int64_t filters = s.filters / s.groups;
   const auto* w = static_cast<const T*>(weight.data);
@@ -542,11 +542,11 @@ void conv2d_input(const IrregularCall& call) {
 
 }  // namespace
 
-void conv2d_kernel(const IrregularCall& call) {
+void conv2d_kernel(const Call& call) {
   if (is_empty(call.out[0])) return;
   call.out[0].dtype == DType::Float32 ? conv2d<float>(call) : conv2d<double>(call);
 }
-void conv2d_input_kernel(const IrregularCall& call) {
+void conv2d_input_kernel(const Call& call) {
   if (is_empty(call.out[0])) return;
   call.out[0].dtype == DType::Float32 ? conv2d_input<float>(call) : conv2d_input<double>(call);
 }

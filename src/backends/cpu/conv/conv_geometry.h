@@ -33,7 +33,7 @@ inline bool is_empty(const View& v) {
 
 /// What a call of the three ops is about; `weight` is [O, C / groups, KH, KW].
 struct ConvGeometry {
-  ConvGeometry(const IrregularCall& call, const View& image, const View& result,
+  ConvGeometry(const ConvAttrs& attrs, const View& image, const View& result,
                const std::int64_t* kernel)
       : images(image.shape[0]),
         channels(image.shape[1]),
@@ -44,10 +44,10 @@ struct ConvGeometry {
         out_width(result.shape[3]),
         kernel_height(kernel[0]),
         kernel_width(kernel[1]),
-        groups(call.attrs.ints[0]),
-        stride(call.attrs.dims[0]),
-        padding(call.attrs.dims[1]),
-        dilation(call.attrs.dims[2]) {
+        groups(attrs.groups),
+        stride(attrs.stride),
+        padding(attrs.padding),
+        dilation(attrs.dilation) {
     // A step that is never made may be any number, far too large to be multiplied.
     for (int axis = 0; axis < 2; ++axis) {
       if ((axis == 0 ? out_height : out_width) <= 1) stride[axis] = 1;

@@ -231,11 +231,11 @@ class WeightSums {
 };
 
 template <class T>
-void conv2d_weight(const IrregularCall& call) {
+void conv2d_weight(const Call& call) {
   const View& x = call.in[0];
   const View& g = call.in[1];
   const View& out = call.out[0];
-  const ConvGeometry s(call, x, g, out.shape + 2);
+  const ConvGeometry s(call.attrs.as<ConvAttrs>(), x, g, out.shape + 2);
   auto* to = static_cast<T*>(out.data);
   if (is_empty(g)) {
     std::fill_n(to, s.filters * (s.channels / s.groups) * s.kernel_height * s.kernel_width, T(0));
@@ -246,7 +246,7 @@ void conv2d_weight(const IrregularCall& call) {
 
 }  // namespace
 
-void conv2d_weight_kernel(const IrregularCall& call) {
+void conv2d_weight_kernel(const Call& call) {
   if (is_empty(call.out[0])) return;
   call.out[0].dtype == DType::Float32 ? conv2d_weight<float>(call) : conv2d_weight<double>(call);
 }

@@ -13,15 +13,15 @@ namespace {
 
 /// One axis of an image of `size` pixels: window i covers pixels begin(i) to end(i).
 struct Windows {
-  Windows(const Attrs& attrs, int axis, std::int64_t image, std::int64_t windows)
+  Windows(const PoolAttrs& attrs, int axis, std::int64_t image, std::int64_t windows)
       : size(image),
         count(windows),
         // A longer step leads out of the image at once, where no second window begins.
         stride(std::clamp<std::int64_t>(
-            attrs.dims[1][axis], 1, std::max<std::int64_t>(1, image + 2 * attrs.dims[2][axis]))),
-        padding(attrs.dims[2][axis]),
+            attrs.stride[axis], 1, std::max<std::int64_t>(1, image + 2 * attrs.padding[axis]))),
+        padding(attrs.padding[axis]),
         // No window reaches further.
-        kernel(std::min(attrs.dims[0][axis], image + 2 * attrs.dims[2][axis])) {}
+        kernel(std::min(attrs.kernel[axis], image + 2 * attrs.padding[axis])) {}
 
   std::int64_t size, count, stride, padding, kernel;
 
@@ -49,11 +49,11 @@ struct Windows {
 
 /// Images and results of a call; planes are shared among threads.
 struct Pooling {
-  Pooling(const IrregularCall& call, const View& image, const View& result)
+  Pooling(const PoolAttrs& attrs, const View& image, const View& result)
       : planes(image.shape[0] * image.shape[1]),
-        rows(call.attrs, 0, image.shape[2], result.shape[2]),
-        cols(call.attrs, 1, image.shape[3], result.shape[3]),
-        border(call.attrs.keepdims) {}
+        rows(attrs, 0, image.shape[2], result.shape[2]),
+        cols(attrs, 1, image.shape[3], result.shape[3]),
+        border(attrs.count_include_pad) {}
 
   std::int64_t planes;
   Windows rows;
@@ -190,11 +190,12 @@ void with_type(const View& view, const F& f) {
 
 }  // namespace
 
-void max_pool2d_kernel(const IrregularCall& call) {
+void max_pool2d_kernel(const Call& call) {
   const View& x = call.in[0];
   const View& out = call.out[0];
-  const Pooling p(call, x, out);
-  auto* positions = call.attrs.mode != 0 ? static_cast<std::int64_t*>(call.out[1].data) : nullptr;
+  const auto& attrs = call.attrs.as<PoolAttrs>();
+  const Pooling p(attrs, x, out);
+  auto* positions = attrs.positions ? static_cast<std::int64_t*>(call.out[1].data) : nullptr;
   const bool small = p.image() <= std::numeric_limits<std::int32_t>::max();
   if (x.dtype == DType::Float64) {
     max_pool<double, std::int64_t>(p, static_cast<const double*>(x.data),
@@ -208,15 +209,15 @@ void max_pool2d_kernel(const IrregularCall& call) {
   }
 }
 
-void avg_pool2d_kernel(const IrregularCall& call) {
-  const Pooling p(call, call.in[0], call.out[0]);
+void avg_pool2d_kernel(const Call& call) {
+  const Pooling p(call.attrs.as<PoolAttrs>(), call.in[0], call.out[0]);
   with_type(call.in[0], [&]<class T>(T*) {
     avg_pool<T>(p, static_cast<const T*>(call.in[0].data), static_cast<T*>(call.out[0].data));
   });
 }
 
-void avg_pool2d_backward_kernel(const IrregularCall& call) {
-  const Pooling p(call, call.out[0], call.in[0]);
+void avg_pool2d_backward_kernel(const Call& call) {
+  const Pooling p(call.attrs.as<PoolAttrs>(), call.out[0], call.in[0]);
   with_type(call.in[0], [&]<class T>(T*) {
     avg_pool_backward<T>(p, static_cast<const T*>(call.in[0].data),
                          static_cast<T*>(call.out[0].data));

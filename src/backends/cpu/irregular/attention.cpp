@@ -72,7 +72,8 @@ class Attention {
 
   /// q, k, v: [..., T, E], [..., S, E], [..., S, F] with the same leading axes; mask [..., T, S] or
   /// null.
-  Attention(const View& q, const View& k, const View& v, const View* mask, const Attrs& attrs)
+  Attention(const View& q, const View& k, const View& v, const View* mask,
+            const AttentionAttrs& attrs)
       : queries(q.shape[q.ndim - 2]),
         keys(k.shape[k.ndim - 2]),
         depth(q.shape[q.ndim - 1]),
@@ -81,8 +82,8 @@ class Attention {
         k_(k),
         v_(v),
         mask_(mask),
-        scale_(static_cast<T>(attrs.params[0])),
-        causal_(attrs.flag),
+        scale_(static_cast<T>(attrs.scale)),
+        causal_(attrs.causal),
         max_(entry(OpId::amax)),
         sum_(entry(OpId::sum)),
         exp_(active_table().exp_block[static_cast<int>(dtype_of<T>)]) {
@@ -259,9 +260,10 @@ void forward_block(const Attention<T>& attention, std::int64_t head, std::int64_
 }
 
 template <class T>
-void attention_of(const IrregularCall& call) {
+void attention_of(const Call& call) {
   const View* mask = call.in.size() > 3 ? &call.in[3] : nullptr;
-  const Attention<T> attention(call.in[0], call.in[1], call.in[2], mask, call.attrs);
+  const Attention<T> attention(call.in[0], call.in[1], call.in[2], mask,
+                               call.attrs.as<AttentionAttrs>());
   const std::int64_t blocks = attention.query_blocks();
   const std::int64_t tasks = attention.heads * blocks;
   if (tasks == 0) return;
@@ -283,10 +285,10 @@ template <class T>
 class Backwards {
  public:
   /// `levels`: room for a number per query of each head.
-  Backwards(const IrregularCall& call, T* levels)
+  Backwards(const Call& call, T* levels)
       : call_(call),
         attention_(call.in[1], call.in[2], call.in[3], call.in.size() > 6 ? &call.in[6] : nullptr,
-                   call.attrs),
+                   call.attrs.as<AttentionAttrs>()),
         levels_(levels) {}
 
   void run() const {
@@ -425,23 +427,23 @@ class Backwards {
     }
   }
 
-  const IrregularCall& call_;
+  const Call& call_;
   Attention<T> attention_;
   T* levels_;
 };
 
 template <class T>
-void attention_backward_of(const IrregularCall& call) {
+void attention_backward_of(const Call& call) {
   Scratch<4096> levels(static_cast<std::size_t>(numel(call.in[5])) * sizeof(T));
   Backwards<T>(call, reinterpret_cast<T*>(levels.data())).run();
 }
 
 }  // namespace
 
-void attention_kernel(const IrregularCall& call) {
+void attention_kernel(const Call& call) {
   call.in[0].dtype == DType::Float64 ? attention_of<double>(call) : attention_of<float>(call);
 }
-void attention_backward_kernel(const IrregularCall& call) {
+void attention_backward_kernel(const Call& call) {
   call.in[1].dtype == DType::Float64 ? attention_backward_of<double>(call)
                                      : attention_backward_of<float>(call);
 }

@@ -89,7 +89,7 @@ std::int64_t columns_below(std::int64_t r, std::int64_t diagonal, std::int64_t c
 
 /// split(r) columns of row r go to one side, the rest to the other; `lower` keeps the first side.
 template <class Split>
-void triangle(const IrregularCall& call, bool lower, Split split) {
+void triangle(const Call& call, bool lower, Split split) {
   const View& x = call.in[0];
   const std::int64_t n = numel(x);
   if (n == 0) return;
@@ -118,14 +118,14 @@ void triangle(const IrregularCall& call, bool lower, Split split) {
 
 }  // namespace
 
-void fill_kernel(const IrregularCall& call) {
+void fill_kernel(const Call& call) {
   const View& out = call.out[0];
   const View* views[] = {&out};
   const Plan plan = make_plan(views);
   if (plan.numel == 0) return;
   const std::size_t width = itemsize(out.dtype);
   char element[8];
-  std::memcpy(element, &call.attrs.ints[0], sizeof element);
+  std::memcpy(element, &call.attrs.as<FillAttrs>().element, sizeof element);
   char* base = static_cast<char*>(out.data);
   if (!plan.is_flat(0, static_cast<std::int64_t>(width))) {
     parallel::parallel_for(plan.numel, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
@@ -144,35 +144,34 @@ void fill_kernel(const IrregularCall& call) {
   });
 }
 
-void arange_kernel(const IrregularCall& call) {
+void arange_kernel(const Call& call) {
   const View& out = call.out[0];
-  const Attrs& attrs = call.attrs;
-  const std::int64_t n = attrs.ints[2];
+  const auto& attrs = call.attrs.as<ArangeAttrs>();
+  const std::int64_t n = attrs.count;
   visit_dtype(out.dtype, [&]<class T>(TypeTag<T>) {
     if constexpr (std::is_integral_v<T>) {
-      if (attrs.flag) {
+      if (attrs.integers) {
         // Modulo 2^64, so that no step on the way overflows; both ends are known to fit.
-        const auto start = static_cast<std::uint64_t>(attrs.ints[0]);
-        const auto step = static_cast<std::uint64_t>(attrs.ints[1]);
+        const auto start = attrs.int_start;
+        const auto step = attrs.int_step;
         generate<T>(out, n,
                     [&](std::int64_t i) { return start + static_cast<std::uint64_t>(i) * step; });
         return;
       }
     }
-    generate<T>(out, n, [&](std::int64_t i) {
-      return attrs.params[0] + static_cast<double>(i) * attrs.params[1];
-    });
+    generate<T>(out, n,
+                [&](std::int64_t i) { return attrs.start + static_cast<double>(i) * attrs.step; });
   });
 }
 
-void linspace_kernel(const IrregularCall& call) {
+void linspace_kernel(const Call& call) {
   const View& out = call.out[0];
-  const Attrs& attrs = call.attrs;
-  const std::int64_t n = attrs.ints[0];
+  const auto& attrs = call.attrs.as<LinspaceAttrs>();
+  const std::int64_t n = attrs.count;
   if (n == 0) return;
-  const double start = attrs.params[0];
-  const double stop = attrs.params[1];
-  const double steps = static_cast<double>(attrs.flag ? std::max<std::int64_t>(n - 1, 1) : n);
+  const double start = attrs.start;
+  const double stop = attrs.stop;
+  const double steps = static_cast<double>(attrs.endpoint ? std::max<std::int64_t>(n - 1, 1) : n);
   const double span = stop - start;
   const double step = span / steps;
   // A span beyond the greatest double is weighed from both ends; one so small that the step
@@ -193,17 +192,17 @@ void linspace_kernel(const IrregularCall& call) {
   });
   const std::size_t width = itemsize(out.dtype);
   char* data = static_cast<char*>(out.data);
-  std::memcpy(data, &attrs.ints[1], width);
-  if (attrs.flag && n > 1) {
-    std::memcpy(data + static_cast<std::size_t>(n - 1) * width, &attrs.ints[2], width);
+  std::memcpy(data, &attrs.first, width);
+  if (attrs.endpoint && n > 1) {
+    std::memcpy(data + static_cast<std::size_t>(n - 1) * width, &attrs.last, width);
   }
 }
 
-void eye_kernel(const IrregularCall& call) {
+void eye_kernel(const Call& call) {
   const View& out = call.out[0];
   const std::int64_t rows = out.shape[0];
   const std::int64_t cols = out.shape[1];
-  const std::int64_t diagonal = call.attrs.ints[2];
+  const std::int64_t diagonal = call.attrs.as<EyeAttrs>().diagonal;
   const auto width = static_cast<std::int64_t>(itemsize(out.dtype));
   zero_bytes(static_cast<char*>(out.data), rows * cols * width);
   if (diagonal >= cols || diagonal <= -rows) return;
@@ -216,14 +215,14 @@ void eye_kernel(const IrregularCall& call) {
   });
 }
 
-void tril_kernel(const IrregularCall& call) {
-  const std::int64_t diagonal = call.attrs.ints[0];
+void tril_kernel(const Call& call) {
+  const std::int64_t diagonal = call.attrs.as<TriangleAttrs>().diagonal;
   triangle(call, true,
            [=](std::int64_t r, std::int64_t cols) { return columns_below(r, diagonal, cols); });
 }
 
-void triu_kernel(const IrregularCall& call) {
-  const std::int64_t diagonal = call.attrs.ints[0];
+void triu_kernel(const Call& call) {
+  const std::int64_t diagonal = call.attrs.as<TriangleAttrs>().diagonal;
   triangle(call, false, [=](std::int64_t r, std::int64_t cols) {
     // What lies strictly below the diagonal goes.
     return diagonal == std::numeric_limits<std::int64_t>::min()

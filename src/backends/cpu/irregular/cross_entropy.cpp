@@ -27,13 +27,13 @@ struct Classes {
   double smoothing;
   double total_weight = 0;  ///< of all classes
 
-  Classes(const View& x, const View& targets, const View* weights, const Attrs& attrs)
+  Classes(const View& x, const View& targets, const View* weights, const CrossEntropyAttrs& attrs)
       : rows(x.shape[0]),
         count(x.shape[1]),
         target(static_cast<const std::int64_t*>(targets.data)),
         weight(weights == nullptr ? nullptr : static_cast<const T*>(weights->data)),
-        ignored(attrs.ints[0]),
-        smoothing(attrs.params[0]) {
+        ignored(attrs.ignored),
+        smoothing(attrs.smoothing) {
     for (std::int64_t c = 0; c < count; ++c) total_weight += weight_of(c);
   }
   double weight_of(std::int64_t c) const {
@@ -51,15 +51,16 @@ struct Classes {
   std::int64_t grain() const { return kLogitGrain / std::max<std::int64_t>(1, count) + 1; }
 };
 
-// attrs.mode: 0 a loss per row, 1 their mean, 2 their sum.
 template <class T>
-void cross_entropy_of(const IrregularCall& call) {
+void cross_entropy_of(const Call& call) {
   const View& x = call.in[0];
-  const Classes<T> classes(x, call.in[1], call.in.size() > 2 ? &call.in[2] : nullptr, call.attrs);
+  const Classes<T> classes(x, call.in[1], call.in.size() > 2 ? &call.in[2] : nullptr,
+                           call.attrs.as<CrossEntropyAttrs>());
   const NormFns& fns = active_table().norm->of(x.dtype);
   const std::int64_t rows = classes.rows;
   T* const stats = static_cast<T*>(call.out[1].data);
-  const bool reduced = call.attrs.mode != 0;
+  const LossReduction reduction = call.attrs.as<CrossEntropyAttrs>().reduction;
+  const bool reduced = reduction != LossReduction::None;
   Scratch<4096> memory(reduced ? static_cast<std::size_t>(rows) * sizeof(double) : 0);
   auto* const losses = reinterpret_cast<double*>(memory.data());
   parallel::parallel_for(rows, classes.grain(), [&](std::int64_t begin, std::int64_t end) {
@@ -98,20 +99,22 @@ void cross_entropy_of(const IrregularCall& call) {
   stats[2 * rows] = static_cast<T>(weights);
   if (reduced) {
     *static_cast<T*>(call.out[0].data) =
-        static_cast<T>(call.attrs.mode == 1 ? total / weights : total);
+        static_cast<T>(reduction == LossReduction::Mean ? total / weights : total);
   }
 }
 
 template <class T>
-void cross_entropy_backward_of(const IrregularCall& call) {
+void cross_entropy_backward_of(const Call& call) {
   const View& x = call.in[1];
-  const Classes<T> classes(x, call.in[2], call.in.size() > 4 ? &call.in[4] : nullptr, call.attrs);
+  const Classes<T> classes(x, call.in[2], call.in.size() > 4 ? &call.in[4] : nullptr,
+                           call.attrs.as<CrossEntropyAttrs>());
   const NormFns& fns = active_table().norm->of(x.dtype);
   const T* const g = static_cast<const T*>(call.in[0].data);
   const T* const stats = static_cast<const T*>(call.in[3].data);
   const std::int64_t n = classes.count;
-  const int mode = call.attrs.mode;
-  const double divisor = mode == 1 ? static_cast<double>(stats[2 * classes.rows]) : 1.0;
+  const LossReduction reduction = call.attrs.as<CrossEntropyAttrs>().reduction;
+  const double divisor =
+      reduction == LossReduction::Mean ? static_cast<double>(stats[2 * classes.rows]) : 1.0;
   parallel::parallel_for(classes.rows, classes.grain(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       const T* row = static_cast<const T*>(x.data) + r * n;
@@ -121,7 +124,8 @@ void cross_entropy_backward_of(const IrregularCall& call) {
         std::fill_n(out, n, T{0});
         continue;
       }
-      const double slope = static_cast<double>(g[mode == 0 ? r : 0]) / divisor;
+      const double slope =
+          static_cast<double>(g[reduction == LossReduction::None ? r : 0]) / divisor;
       const double at_class = slope * (1 - classes.smoothing) * classes.weight_of(c);
       const double each = slope * classes.share();
       const double scale =
@@ -139,11 +143,11 @@ void cross_entropy_backward_of(const IrregularCall& call) {
 
 }  // namespace
 
-void cross_entropy_kernel(const IrregularCall& call) {
+void cross_entropy_kernel(const Call& call) {
   call.in[0].dtype == DType::Float64 ? cross_entropy_of<double>(call)
                                      : cross_entropy_of<float>(call);
 }
-void cross_entropy_backward_kernel(const IrregularCall& call) {
+void cross_entropy_backward_kernel(const Call& call) {
   call.in[1].dtype == DType::Float64 ? cross_entropy_backward_of<double>(call)
                                      : cross_entropy_backward_of<float>(call);
 }

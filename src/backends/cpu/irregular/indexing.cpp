@@ -291,10 +291,11 @@ void walk_indexed(const View& dense, const View& indexed, std::span<const View> 
 }
 
 /// out[..., positions, ...] = x[..., at positions, ...]
-void pick(const IrregularCall& call) {
+void pick(const Call& call) {
   const std::size_t bytes = itemsize(call.out[0].dtype);
   with_itemsize(bytes, [&](auto size) {
-    walk_indexed(call.out[0], call.in[0], call.in.subspan(1), call.attrs.axis, false,
+    walk_indexed(call.out[0], call.in[0], call.in.subspan(1), call.attrs.as<PositionsAttrs>().axis,
+                 false,
                  [size](char* dense, std::int64_t dense_step, const char* x, std::int64_t x_step,
                         std::int64_t n) {
                    if (n == 1) {
@@ -311,12 +312,12 @@ void pick(const IrregularCall& call) {
 
 /// place(out, source) for every position, in order along each line of the axis.
 template <class Place>
-void walk_scatter(const IrregularCall& call, Place place) {
+void walk_scatter(const Call& call, Place place) {
   const View& indices = call.in[1];
   const View& source = call.in[2];
   const View& out = call.out[0];
   copy(call.in[0], out);
-  const int axis = call.attrs.axis;
+  const int axis = call.attrs.as<AlongAttrs>().axis;
   const LineView index_lines(indices, axis, 1);
   const LineView source_lines(source, axis, 1);
   const LineView out_lines(out, axis, 1);
@@ -412,15 +413,16 @@ void for_true(const View& mask, std::int64_t room, Write write) {
 
 }  // namespace
 
-void take_kernel(const IrregularCall& call) { pick(call); }
-void index_kernel(const IrregularCall& call) { pick(call); }
+void take_kernel(const Call& call) { pick(call); }
+void index_kernel(const Call& call) { pick(call); }
 
-void index_put_kernel(const IrregularCall& call) {
+void index_put_kernel(const Call& call) {
+  const auto& attrs = call.attrs.as<IndexPutAttrs>();
   const View& values = call.in[0];
   const auto walk = [&](auto move) {
-    walk_indexed(values, call.out[0], call.in.subspan(1), call.attrs.axis, true, move);
+    walk_indexed(values, call.out[0], call.in.subspan(1), attrs.axis, true, move);
   };
-  if (call.attrs.flag) {
+  if (attrs.accumulate) {
     visit_dtype(values.dtype, [&]<class T>(TypeTag<T>) {
       walk([](const char* value, std::int64_t value_step, char* x, std::int64_t x_step,
               std::int64_t n) {
@@ -449,11 +451,11 @@ void index_put_kernel(const IrregularCall& call) {
   });
 }
 
-void gather_kernel(const IrregularCall& call) {
+void gather_kernel(const Call& call) {
   const View& x = call.in[0];
   const View& indices = call.in[1];
   const View& out = call.out[0];
-  const int axis = call.attrs.axis;
+  const int axis = call.attrs.as<AlongAttrs>().axis;
   const std::int64_t size = x.shape[axis];
   const std::int64_t stride = x.strides[axis] * width_of(x);
   // Along the axis x stands still: the positions move it.
@@ -481,19 +483,19 @@ void gather_kernel(const IrregularCall& call) {
   });
 }
 
-void scatter_kernel(const IrregularCall& call) {
+void scatter_kernel(const Call& call) {
   with_itemsize(itemsize(call.out[0].dtype), [&](auto size) {
     walk_scatter(call, [size](char* out, const char* source) { std::memcpy(out, source, size); });
   });
 }
 
-void scatter_add_kernel(const IrregularCall& call) {
+void scatter_add_kernel(const Call& call) {
   visit_dtype(call.out[0].dtype, [&]<class T>(TypeTag<T>) {
     walk_scatter(call, [](char* out, const char* source) { add_element<T>(out, source); });
   });
 }
 
-void masked_select_kernel(const IrregularCall& call) {
+void masked_select_kernel(const Call& call) {
   const auto* x = static_cast<const char*>(call.in[0].data);
   auto* out = static_cast<char*>(call.out[0].data);
   with_itemsize(itemsize(call.out[0].dtype), [&](auto size) {
@@ -507,7 +509,7 @@ void masked_select_kernel(const IrregularCall& call) {
   });
 }
 
-void nonzero_kernel(const IrregularCall& call) {
+void nonzero_kernel(const Call& call) {
   const View& x = call.in[0];
   for_true(x, call.out[0].shape[0], [&](std::int64_t* at, std::int64_t n, std::int64_t first) {
     for (int d = x.ndim - 1; d >= 0; --d) {

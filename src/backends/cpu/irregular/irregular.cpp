@@ -8,31 +8,63 @@
 
 namespace baregrad::kernels {
 
-void astype_kernel(const IrregularCall& call) { copy(call.in[0], call.out[0]); }
-void contiguous_copy_kernel(const IrregularCall& call) { copy(call.in[0], call.out[0]); }
+void astype_kernel(const Call& call) { copy(call.in[0], call.out[0]); }
+void to_device_kernel(const Call& call) { copy(call.in[0], call.out[0]); }
+void contiguous_copy_kernel(const Call& call) { copy(call.in[0], call.out[0]); }
 
-void cumulative_sum_kernel(const IrregularCall& call) {
-  scan(OpId::cumulative_sum, call.in[0], call.attrs.axis, call.out[0]);
+void cumulative_sum_kernel(const Call& call) {
+  scan(OpId::cumulative_sum, call.in[0], call.attrs.as<ScanAttrs>().axis, call.out[0]);
 }
-void cumulative_prod_kernel(const IrregularCall& call) {
-  scan(OpId::cumulative_prod, call.in[0], call.attrs.axis, call.out[0]);
+void cumulative_prod_kernel(const Call& call) {
+  scan(OpId::cumulative_prod, call.in[0], call.attrs.as<ScanAttrs>().axis, call.out[0]);
 }
-void cumulative_max_kernel(const IrregularCall& call) {
-  scan(OpId::cumulative_max, call.in[0], call.attrs.axis, call.out[0]);
+void cumulative_max_kernel(const Call& call) {
+  scan(OpId::cumulative_max, call.in[0], call.attrs.as<ScanAttrs>().axis, call.out[0]);
 }
-void softmax_kernel(const IrregularCall& call) {
-  softmax_like(OpId::softmax, call.in[0], call.attrs.axis, call.out[0]);
+void softmax_kernel(const Call& call) {
+  softmax_like(OpId::softmax, call.in[0], call.attrs.as<SoftmaxAttrs>().axis, call.out[0]);
 }
-void log_softmax_kernel(const IrregularCall& call) {
-  softmax_like(OpId::log_softmax, call.in[0], call.attrs.axis, call.out[0]);
+void log_softmax_kernel(const Call& call) {
+  softmax_like(OpId::log_softmax, call.in[0], call.attrs.as<SoftmaxAttrs>().axis, call.out[0]);
 }
-void logsumexp_kernel(const IrregularCall& call) {
-  logsumexp(call.in[0], call.attrs.axes, call.out[0]);
+void logsumexp_kernel(const Call& call) {
+  logsumexp(call.in[0], call.attrs.as<LogSumExpAttrs>().axes.bits, call.out[0]);
 }
 
 void register_irregular(KernelTable& table) {
-#define BG_IRREGULAR(name, rule, doc) table.irregular[static_cast<int>(OpId::name)] = name##_kernel;
+#define BG_IRREGULAR(name, attrs, infer, results, doc) \
+  table.irregular[static_cast<int>(OpId::name)] = name##_kernel;
 #include "ops/ops.def"
+}
+
+Inputs inputs_of(OpId op) noexcept {
+  switch (op) {
+    case OpId::astype:
+    case OpId::contiguous_copy:
+    case OpId::to_device:
+    case OpId::fill:
+    case OpId::cumulative_sum:
+    case OpId::cumulative_prod:
+    case OpId::cumulative_max:
+    case OpId::softmax:
+    case OpId::log_softmax:
+    case OpId::logsumexp:
+    case OpId::concat:
+    case OpId::roll:
+    case OpId::pad:
+    case OpId::take:
+    case OpId::gather:
+    case OpId::scatter:
+    case OpId::scatter_add:
+    case OpId::index:
+    case OpId::index_put:
+      return Inputs::Any;
+    case OpId::attention:
+    case OpId::attention_backward:
+      return Inputs::Aligned;
+    default:
+      return Inputs::Packed;
+  }
 }
 
 }  // namespace baregrad::kernels

@@ -22,8 +22,8 @@ View block_from(View v, int axis, std::int64_t steps) noexcept {
 
 }  // namespace
 
-void concat_kernel(const IrregularCall& call) {
-  const int axis = call.attrs.axis;
+void concat_kernel(const Call& call) {
+  const int axis = call.attrs.as<ConcatAttrs>().axis;
   View rest = call.out[0];
   for (const View& in : call.in) {
     View part = rest;
@@ -33,7 +33,8 @@ void concat_kernel(const IrregularCall& call) {
   }
 }
 
-void roll_kernel(const IrregularCall& call) {
+void roll_kernel(const Call& call) {
+  const Dims& shifts = call.attrs.as<RollAttrs>().shifts;
   const View& x = call.in[0];
   const View& out = call.out[0];
   if (numel(x) == 0) return;
@@ -41,7 +42,7 @@ void roll_kernel(const IrregularCall& call) {
   std::array<int, kMaxDims> shifted{};
   int count = 0;
   for (int i = 0; i < x.ndim; ++i) {
-    if (call.attrs.dims[0][i] != 0) shifted[static_cast<std::size_t>(count++)] = i;
+    if (shifts[i] != 0) shifted[static_cast<std::size_t>(count++)] = i;
   }
   for (std::uint32_t block = 0; block < 1U << count; ++block) {
     std::array<std::int64_t, kMaxDims> shape{};
@@ -50,7 +51,7 @@ void roll_kernel(const IrregularCall& call) {
     View to = out;
     for (int k = 0; k < count; ++k) {
       const int axis = shifted[static_cast<std::size_t>(k)];
-      const std::int64_t shift = call.attrs.dims[0][axis];
+      const std::int64_t shift = shifts[axis];
       const std::int64_t kept = x.shape[axis] - shift;
       const bool tail = (block >> k & 1U) != 0;
       shape[static_cast<std::size_t>(axis)] = tail ? shift : kept;
@@ -66,7 +67,7 @@ void roll_kernel(const IrregularCall& call) {
   }
 }
 
-void pad_kernel(const IrregularCall& call) {
+void pad_kernel(const Call& call) {
   const View& x = call.in[0];
   const View& out = call.out[0];
   const std::int64_t total = numel(out);
@@ -74,17 +75,17 @@ void pad_kernel(const IrregularCall& call) {
   // Rows along the last axis; a 0-d tensor is one row of one element.
   const int last = out.ndim - 1;
   const std::int64_t row_size = last < 0 ? 1 : out.shape[last];
-  const std::int64_t before = last < 0 ? 0 : call.attrs.dims[0][last];
+  const std::int64_t before = last < 0 ? 0 : call.attrs.as<PadAttrs>().before[last];
   const std::int64_t middle = last < 0 ? 1 : x.shape[last];
   const std::int64_t after = row_size - before - middle;
-  const Dims offsets = call.attrs.dims[0];
+  const Dims& offsets = call.attrs.as<PadAttrs>().before;
   const bool empty = numel(x) == 0;
   with_itemsize(itemsize(out.dtype), [&](auto size) {
     constexpr std::size_t kBytes = size;
     constexpr auto kWidth = static_cast<std::int64_t>(kBytes);
     const std::int64_t step = last < 0 ? 0 : x.strides[last] * kWidth;
     std::array<char, kBytes> border;
-    std::memcpy(border.data(), &call.attrs.ints[0], kBytes);
+    std::memcpy(border.data(), &call.attrs.as<PadAttrs>().element, kBytes);
     const auto fill = [border](char* at, std::int64_t n) {
       for (std::int64_t i = 0; i < n; ++i) std::memcpy(at + i * kWidth, border.data(), kBytes);
     };

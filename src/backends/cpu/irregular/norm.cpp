@@ -40,14 +40,14 @@ struct RowShape {
   std::int64_t grain() const { return std::max<std::int64_t>(1, kNormGrain / n); }
 };
 
-void normalise_rows(const IrregularCall& call, bool centred) {
+void normalise_rows(const Call& call, bool centred) {
   const View& x = call.in[0];
-  const RowShape shape(x, call.attrs.axis);
+  const RowShape shape(x, call.attrs.as<NormAttrs>().axis);
   if (shape.rows * shape.n == 0) return;
   const NormFns& fns = active_table().norm->of(x.dtype);
   const void* weight = call.in.size() > 1 ? call.in[1].data : nullptr;
   const void* bias = call.in.size() > 2 ? call.in[2].data : nullptr;
-  const double eps = call.attrs.params[0];
+  const double eps = call.attrs.as<NormAttrs>().eps;
   const std::int64_t n = shape.n;
   const std::int64_t width = shape.width;
   parallel::parallel_for(shape.rows, shape.grain(), [&](std::int64_t begin, std::int64_t end) {
@@ -69,14 +69,14 @@ void add_to(double* sums, const T* part, std::int64_t n) {
 
 /// Rows begin..end: dx, and their part of the parameters' gradients, added to 2 n doubles.
 template <class T>
-void backward_stretch(const IrregularCall& call, bool centred, const RowShape& shape,
-                      std::int64_t begin, std::int64_t end, T* part, double* sums) {
+void backward_stretch(const Call& call, bool centred, const RowShape& shape, std::int64_t begin,
+                      std::int64_t end, T* part, double* sums) {
   const NormFns& fns = active_table().norm->of(call.in[1].dtype);
   const auto run = centred ? fns.layer_backward : fns.rms_backward;
   const std::int64_t n = shape.n;
   const std::int64_t width = shape.width;
   const void* weight = call.in.size() > 3 ? call.in[3].data : nullptr;
-  const bool wants_dx = (call.attrs.mode & 1) != 0;
+  const bool wants_dx = (call.attrs.as<NormAttrs>().wanted & kWantX) != 0;
   for (std::int64_t r = begin; r < end; r += kStretch) {
     const std::int64_t rows = std::min(kStretch, end - r);
     if (sums != nullptr) std::fill_n(part, 2 * n, T{0});
@@ -89,10 +89,10 @@ void backward_stretch(const IrregularCall& call, bool centred, const RowShape& s
 }
 
 template <class T>
-void normalise_rows_backward_of(const IrregularCall& call, bool centred) {
-  const RowShape shape(call.in[1], call.attrs.axis);
+void normalise_rows_backward_of(const Call& call, bool centred) {
+  const RowShape shape(call.in[1], call.attrs.as<NormAttrs>().axis);
   const std::int64_t n = shape.n;
-  const bool parameters = (call.attrs.mode & 6) != 0;
+  const bool parameters = (call.attrs.as<NormAttrs>().wanted & (kWantWeight | kWantBias)) != 0;
   if (!parameters) {
     if (shape.rows * n == 0) return;
     parallel::parallel_for(shape.rows, shape.grain(), [&](std::int64_t begin, std::int64_t end) {
@@ -117,13 +117,13 @@ void normalise_rows_backward_of(const IrregularCall& call, bool centred) {
   });
   for (std::int64_t b = 1; b < blocks; ++b) add_to(sums, sums + b * each, each);
   for (int k = 0; k < 2; ++k) {
-    if ((call.attrs.mode >> (k + 1) & 1) == 0) continue;
+    if ((call.attrs.as<NormAttrs>().wanted >> (k + 1) & 1) == 0) continue;
     T* out = static_cast<T*>(call.out[static_cast<std::size_t>(k) + 1].data);
     for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(sums[k * n + i]);
   }
 }
 
-void normalise_rows_backward(const IrregularCall& call, bool centred) {
+void normalise_rows_backward(const Call& call, bool centred) {
   if (call.in[1].dtype == DType::Float64) {
     normalise_rows_backward_of<double>(call, centred);
   } else {
@@ -195,7 +195,7 @@ void for_channel_rows(const ChannelShape& shape, const F& f) {
 }
 
 template <class T>
-void batch_norm_of(const IrregularCall& call) {
+void batch_norm_of(const Call& call) {
   const View& x = call.in[0];
   const ChannelShape shape(x);
   const std::int64_t channels = shape.channels;
@@ -205,7 +205,7 @@ void batch_norm_of(const IrregularCall& call) {
   T* const rstd = mean + channels;
   T* const var = rstd + channels;
   const bool training = call.in.size() == 3;
-  const double eps = call.attrs.params[0];
+  const double eps = call.attrs.as<BatchNormAttrs>().eps;
   Scratch<4096> memory(static_cast<std::size_t>(channels) * 2 * (sizeof(double) + sizeof(T)));
   auto* const means = reinterpret_cast<double*>(memory.data());
   auto* const vars = means + channels;
@@ -280,7 +280,7 @@ void channel_sums(const T* g, const T* x, const ChannelShape& shape, const T* me
 }
 
 template <class T>
-void batch_norm_backward_of(const IrregularCall& call) {
+void batch_norm_backward_of(const Call& call) {
   const T* g = static_cast<const T*>(call.in[0].data);
   const T* x = static_cast<const T*>(call.in[1].data);
   const ChannelShape shape(call.in[1]);
@@ -288,8 +288,8 @@ void batch_norm_backward_of(const IrregularCall& call) {
   const T* const mean = static_cast<const T*>(call.in[2].data);
   const T* const rstd = mean + channels;
   const T* const weight = static_cast<const T*>(call.in[3].data);
-  const bool training = call.attrs.flag;
-  const int wanted = call.attrs.mode;
+  const bool training = call.attrs.as<BatchNormAttrs>().training;
+  const int wanted = call.attrs.as<BatchNormAttrs>().wanted;
   Scratch<4096> memory(static_cast<std::size_t>(channels) * (2 * sizeof(double) + 3 * sizeof(T)));
   auto* const sums = reinterpret_cast<double*>(memory.data());
   T* const a = reinterpret_cast<T*>(sums + 2 * channels);
@@ -327,12 +327,12 @@ void batch_norm_backward_of(const IrregularCall& call) {
 
 }  // namespace
 
-void layer_norm_kernel(const IrregularCall& call) { normalise_rows(call, true); }
-void layer_norm_backward_kernel(const IrregularCall& call) { normalise_rows_backward(call, true); }
-void rms_norm_kernel(const IrregularCall& call) { normalise_rows(call, false); }
-void rms_norm_backward_kernel(const IrregularCall& call) { normalise_rows_backward(call, false); }
+void layer_norm_kernel(const Call& call) { normalise_rows(call, true); }
+void layer_norm_backward_kernel(const Call& call) { normalise_rows_backward(call, true); }
+void rms_norm_kernel(const Call& call) { normalise_rows(call, false); }
+void rms_norm_backward_kernel(const Call& call) { normalise_rows_backward(call, false); }
 
-void batch_norm_kernel(const IrregularCall& call) {
+void batch_norm_kernel(const Call& call) {
   if (numel(call.in[0]) == 0) {
     // There are no statistics of nothing: zeros, which make zeros of the parameters' gradients.
     std::fill_n(static_cast<char*>(call.out[1].data),
@@ -346,7 +346,7 @@ void batch_norm_kernel(const IrregularCall& call) {
   }
 }
 
-void batch_norm_backward_kernel(const IrregularCall& call) {
+void batch_norm_backward_kernel(const Call& call) {
   if (call.in[1].dtype == DType::Float64) {
     batch_norm_backward_of<double>(call);
   } else {

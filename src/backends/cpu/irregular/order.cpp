@@ -1,7 +1,5 @@
 // Kernels of sort, topk, searchsorted and unique. Every dtype is compared as an unsigned integer of
 // its size, whose order is that of the values; ties are settled by position, so all are stable.
-#include "backends/cpu/irregular/order.h"
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -355,20 +353,21 @@ void run_line_job(const LineJob& job) {
 
 // ---- unique
 
-/// Null when the output is not wanted.
-std::int64_t* wanted(const IrregularCall& call, int output, std::size_t k) {
-  return (call.attrs.mode & output) != 0 ? static_cast<std::int64_t*>(call.out[k].data) : nullptr;
+/// Null when the output is not among those that are wanted.
+std::int64_t* wanted(const Call& call, int outputs, int output, std::size_t k) {
+  return (outputs & output) != 0 ? static_cast<std::int64_t*>(call.out[k].data) : nullptr;
 }
 
 /// Returns how many distinct values there are.
 template <class T, class Item>
-std::int64_t unique_items(const IrregularCall& call, std::int64_t n) {
+std::int64_t unique_items(const Call& call, std::int64_t n) {
   using Key = decltype(Item::key);
   const auto* x = static_cast<const Stored<T>*>(call.in[0].data);
   auto* values = static_cast<Stored<T>*>(call.out[0].data);
-  std::int64_t* indices = wanted(call, kOrderIndices, 1);
-  std::int64_t* inverse = wanted(call, kOrderInverse, 2);
-  std::int64_t* counts = wanted(call, kOrderCounts, 3);
+  const int outputs = call.attrs.as<UniqueAttrs>().outputs;
+  std::int64_t* indices = wanted(call, outputs, kOrderIndices, 1);
+  std::int64_t* inverse = wanted(call, outputs, kOrderInverse, 2);
+  std::int64_t* counts = wanted(call, outputs, kOrderCounts, 3);
   LineScratch scratch(current_allocator());
   Item* items = scratch.room<Item>(2 * n);
   in_pieces(n, [&](std::int64_t begin, std::int64_t end) {
@@ -396,28 +395,30 @@ std::int64_t unique_items(const IrregularCall& call, std::int64_t n) {
 
 }  // namespace
 
-void sort_kernel(const IrregularCall& call) {
-  LineJob job = line_job(call.in[0], call.attrs.axis);
+void sort_kernel(const Call& call) {
+  const auto& attrs = call.attrs.as<SortAttrs>();
+  LineJob job = line_job(call.in[0], attrs.axis);
   job.keep = job.n;
-  job.descending = call.attrs.flag;
-  if ((call.attrs.mode & kOrderValues) != 0) job.values = call.out[0].data;
-  job.indices = wanted(call, kOrderIndices, 1);
+  job.descending = attrs.descending;
+  if ((attrs.outputs & kOrderValues) != 0) job.values = call.out[0].data;
+  job.indices = wanted(call, attrs.outputs, kOrderIndices, 1);
   run_line_job(job);
 }
 
-void topk_kernel(const IrregularCall& call) {
-  LineJob job = line_job(call.in[0], call.attrs.axis);
-  job.keep = call.attrs.ints[0];
-  job.descending = call.attrs.flag;
+void topk_kernel(const Call& call) {
+  const auto& attrs = call.attrs.as<TopKAttrs>();
+  LineJob job = line_job(call.in[0], attrs.axis);
+  job.keep = attrs.k;
+  job.descending = attrs.largest;
   job.values = call.out[0].data;
   job.indices = static_cast<std::int64_t*>(call.out[1].data);
   run_line_job(job);
 }
 
-void searchsorted_kernel(const IrregularCall& call) {
+void searchsorted_kernel(const Call& call) {
   const View& sorted = call.in[0];
   const View& values = call.in[1];
-  const bool right = call.attrs.flag;
+  const bool right = call.attrs.as<SearchSortedAttrs>().right;
   const std::int64_t n = sorted.shape[sorted.ndim - 1];
   const bool by_row = sorted.ndim > 1;
   const std::int64_t row_length = by_row ? values.shape[values.ndim - 1] : 1;
@@ -443,7 +444,7 @@ void searchsorted_kernel(const IrregularCall& call) {
   });
 }
 
-void unique_kernel(const IrregularCall& call) {
+void unique_kernel(const Call& call) {
   const View& x = call.in[0];
   const std::int64_t n = numel(x);
   std::int64_t found = 0;

@@ -1,7 +1,5 @@
 // Kernels of the random ops. Element i is computed from (seed, position, i) alone: tiles, chunks
 // and threads only decide who computes it.
-#include "backends/cpu/irregular/random.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,6 +8,7 @@
 #include "backends/cpu/irregular/irregular.h"
 #include "core/philox.h"
 #include "core/visit.h"
+#include "ops/random_blocks.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -21,10 +20,6 @@ constexpr std::int64_t kRandomGrain = 16384;
 // Random blocks computed at a time: 1 KB, which stays in L1 beside what is made of it.
 constexpr std::int64_t kTileBlocks = 64;
 
-Generator::State state_of(const Attrs& attrs) {
-  return {static_cast<std::uint64_t>(attrs.ints[0]), static_cast<std::uint64_t>(attrs.ints[1])};
-}
-
 std::uint64_t word64(const std::uint32_t* words, std::int64_t i) {
   return words[2 * i] | std::uint64_t{words[2 * i + 1]} << 32;
 }
@@ -32,8 +27,7 @@ std::uint64_t word64(const std::uint32_t* words, std::int64_t i) {
 /// body(first, count, words) for tiles of 0..n-1; block b of the sequence serves the elements
 /// b * kPerBlock and on, and `words` starts with the block of element `first`.
 template <std::int64_t kPerBlock, class Body>
-void for_tiles(const Attrs& attrs, std::int64_t n, Body body) {
-  const Generator::State state = state_of(attrs);
+void for_tiles(const Generator::State& state, std::int64_t n, Body body) {
   parallel::parallel_for(n, kRandomGrain, [&](std::int64_t begin, std::int64_t end) {
     alignas(64) std::uint32_t words[4 * kTileBlocks];
     for (std::int64_t first = begin; first < end; first += kTileBlocks * kPerBlock) {
@@ -77,9 +71,9 @@ T round_down(double value) {
 }
 
 template <class T>
-void uniform(const Attrs& attrs, T* out, std::int64_t n) {
-  const double low = attrs.params[0];
-  const double high = attrs.params[1];
+void uniform(const Call& call, T* out, std::int64_t n) {
+  const double low = call.attrs.as<RandomRealAttrs>().first;
+  const double high = call.attrs.as<RandomRealAttrs>().second;
   // The least and the greatest value of T inside [low, high). Where there is none (the bounds are
   // equal, or lie between two neighbours), everything becomes the value nearest to low.
   const double least = -static_cast<double>(round_down<T>(-low));
@@ -91,19 +85,21 @@ void uniform(const Attrs& attrs, T* out, std::int64_t n) {
   }
   const double span = high - low;
   const bool wide = !std::isfinite(span);
-  for_tiles<kPerBlock<T>>(attrs, n, [&](std::int64_t first, std::int64_t count, const auto* words) {
-    T* tile = out + first;
-    if (std::is_same_v<T, float> && low == 0 && high == 1) {
-      for (std::int64_t i = 0; i < count; ++i) tile[i] = static_cast<T>(unit<T>(words, i));
-      return;
-    }
-    for (std::int64_t i = 0; i < count; ++i) {
-      const double u = unit<T>(words, i);
-      const double value = wide ? low * (1 - u) + high * u : low + u * span;
-      // Values of T stay themselves when rounded again.
-      tile[i] = round_down<T>(std::clamp(value, least, greatest));
-    }
-  });
+  for_tiles<kPerBlock<T>>(call.random, n,
+                          [&](std::int64_t first, std::int64_t count, const auto* words) {
+                            T* tile = out + first;
+                            if (std::is_same_v<T, float> && low == 0 && high == 1) {
+                              for (std::int64_t i = 0; i < count; ++i)
+                                tile[i] = static_cast<T>(unit<T>(words, i));
+                              return;
+                            }
+                            for (std::int64_t i = 0; i < count; ++i) {
+                              const double u = unit<T>(words, i);
+                              const double value = wide ? low * (1 - u) + high * u : low + u * span;
+                              // Values of T stay themselves when rounded again.
+                              tile[i] = round_down<T>(std::clamp(value, least, greatest));
+                            }
+                          });
 }
 
 // ---- Normal: Box-Muller in double
@@ -217,17 +213,18 @@ void normal_tile(const std::uint32_t* words, std::int64_t pairs, double* z) {
 }
 
 template <class T>
-void normal(const Attrs& attrs, T* out, std::int64_t n) {
-  const double mean = attrs.params[0];
-  const double deviation = attrs.params[1];
+void normal(const Call& call, T* out, std::int64_t n) {
+  const double mean = call.attrs.as<RandomRealAttrs>().first;
+  const double deviation = call.attrs.as<RandomRealAttrs>().second;
   const double most = greatest_finite(dtype_of<T>);
-  for_tiles<kPerBlock<T>>(attrs, n, [&](std::int64_t first, std::int64_t count, const auto* words) {
-    double z[2 * kMaxPairs];
-    normal_tile<T>(words, (count + 1) / 2, z);
-    for (std::int64_t i = 0; i < count; ++i) {
-      out[first + i] = static_cast<T>(std::clamp(mean + deviation * z[i], -most, most));
-    }
-  });
+  for_tiles<kPerBlock<T>>(
+      call.random, n, [&](std::int64_t first, std::int64_t count, const auto* words) {
+        double z[2 * kMaxPairs];
+        normal_tile<T>(words, (count + 1) / 2, z);
+        for (std::int64_t i = 0; i < count; ++i) {
+          out[first + i] = static_cast<T>(std::clamp(mean + deviation * z[i], -most, most));
+        }
+      });
 }
 
 /// An integer below `range` from 64 random bits: the upper half of their product. Some values come
@@ -247,28 +244,27 @@ void visit_float(DType dtype, F f) {
 
 }  // namespace
 
-void random_uniform_kernel(const IrregularCall& call) {
+void random_uniform_kernel(const Call& call) {
   const View& out = call.out[0];
-  visit_float(out.dtype, [&]<class T>(TypeTag<T>) {
-    uniform(call.attrs, static_cast<T*>(out.data), numel(out));
-  });
+  visit_float(out.dtype,
+              [&]<class T>(TypeTag<T>) { uniform(call, static_cast<T*>(out.data), numel(out)); });
 }
 
-void random_normal_kernel(const IrregularCall& call) {
+void random_normal_kernel(const Call& call) {
   const View& out = call.out[0];
-  visit_float(out.dtype, [&]<class T>(TypeTag<T>) {
-    normal(call.attrs, static_cast<T*>(out.data), numel(out));
-  });
+  visit_float(out.dtype,
+              [&]<class T>(TypeTag<T>) { normal(call, static_cast<T*>(out.data), numel(out)); });
 }
 
-void random_int_kernel(const IrregularCall& call) {
+void random_int_kernel(const Call& call) {
   const View& out = call.out[0];
-  const auto low = static_cast<std::uint64_t>(call.attrs.ints[2]);
-  const std::uint64_t range = static_cast<std::uint64_t>(call.attrs.ints[3]) - low;
+  const auto& attrs = call.attrs.as<RandomIntAttrs>();
+  const auto low = static_cast<std::uint64_t>(attrs.low);
+  const std::uint64_t range = static_cast<std::uint64_t>(attrs.high) - low;
   visit_dtype(out.dtype, [&]<class T>(TypeTag<T>) {
     T* data = static_cast<T*>(out.data);
     for_tiles<elements_per_block(OpId::random_int, DType::Int64)>(
-        call.attrs, numel(out), [&](std::int64_t first, std::int64_t count, const auto* words) {
+        call.random, numel(out), [&](std::int64_t first, std::int64_t count, const auto* words) {
           for (std::int64_t i = 0; i < count; ++i) {
             const std::uint64_t value = low + below_range(word64(words, i), range);
             data[first + i] = static_cast<T>(static_cast<std::int64_t>(value));
@@ -278,13 +274,13 @@ void random_int_kernel(const IrregularCall& call) {
 }
 
 /// Fisher-Yates, one swap after the other.
-void random_perm_kernel(const IrregularCall& call) {
+void random_perm_kernel(const Call& call) {
   const View& out = call.out[0];
   const std::int64_t n = out.shape[0];
   visit_dtype(out.dtype, [&]<class T>(TypeTag<T>) {
     T* data = static_cast<T*>(out.data);
     for (std::int64_t i = 0; i < n; ++i) data[i] = static_cast<T>(i);
-    const Generator::State state = state_of(call.attrs);
+    const Generator::State state = call.random;
     std::uint32_t words[4 * kTileBlocks];
     for (std::int64_t first = 0; first < n; first += 2 * kTileBlocks) {
       const std::int64_t count = std::min(2 * kTileBlocks, n - first);
@@ -298,14 +294,14 @@ void random_perm_kernel(const IrregularCall& call) {
   });
 }
 
-void bernoulli_kernel(const IrregularCall& call) {
+void bernoulli_kernel(const Call& call) {
   const View& out = call.out[0];
   visit_dtype(out.dtype, [&]<class T>(TypeTag<T>) {
     T* data = static_cast<T*>(out.data);
     const T* given = call.in.empty() ? nullptr : static_cast<const T*>(call.in[0].data);
-    const double fixed = call.attrs.params[0];
+    const double fixed = call.attrs.as<BernoulliAttrs>().p;
     for_tiles<kPerBlock<T>>(
-        call.attrs, numel(out), [&](std::int64_t first, std::int64_t count, const auto* words) {
+        call.random, numel(out), [&](std::int64_t first, std::int64_t count, const auto* words) {
           for (std::int64_t i = 0; i < count; ++i) {
             const double p = given != nullptr ? static_cast<double>(given[first + i]) : fixed;
             // Half a step up, so that the probability is p rounded to the nearest step; the sum is

@@ -130,7 +130,7 @@ void linear(const ProductCall& call) {
   gemm.b = {weight.data, weight.strides[1], weight.strides[0]};
   gemm.c = out.data;
   gemm.c_col_stride = out.strides[out.ndim - 1];
-  gemm.epilogue.activation = static_cast<Activation>(call.activation);
+  gemm.epilogue.activation = call.activation;
   if (call.in.size() == 3) {
     gemm.epilogue.bias = call.in[2].data;
     gemm.epilogue.bias_stride = call.in[2].strides[0];

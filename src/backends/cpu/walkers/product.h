@@ -10,8 +10,8 @@ struct ProductCall {
   OpId op;
   std::span<const View> in;
   View out;
-  int activation = 0;       ///< linear: an Activation
-  bool accumulate = false;  ///< matmul: added to what `out` holds
+  Activation activation = Activation::None;  ///< linear
+  bool accumulate = false;                   ///< matmul: added to what `out` holds
 };
 
 /// matmul: a, b. vecdot: x, y. linear: x, weight and maybe bias. addmm: what to add, a, b. Shapes

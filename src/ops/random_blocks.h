@@ -1,4 +1,4 @@
-// What the random ops and their kernels agree on.
+// How random ops take numbers from a generator: a fact of the op, the same on every backend.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include "baregrad/dtype.h"
 #include "ops/op_id.h"
 
-namespace baregrad::kernels {
+namespace baregrad {
 
 /// Elements that one 128-bit block of random bits serves: 32 bits each, 64 for float64 and where
 /// the range of the result may need them.
@@ -30,4 +30,4 @@ constexpr double greatest_finite(DType dtype) noexcept {
   }
 }
 
-}  // namespace baregrad::kernels
+}  // namespace baregrad

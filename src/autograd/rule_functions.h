@@ -66,7 +66,9 @@ void gather(Backward& b);
 void scatter(Backward& b);
 void scatter_add(Backward& b);
 void masked_select(Backward& b);
-void ordered(Backward& b);
+void sort(Backward& b);
+void topk(Backward& b);
+void to_device(Backward& b);
 
 // rules_product.cpp
 void matmul(Backward& b);
@@ -81,6 +83,7 @@ void conv2d_weight(Backward& b);
 void max_pool2d(Backward& b);
 void avg_pool2d(Backward& b);
 void avg_pool2d_backward(Backward& b);
+
 // rules_fused.cpp
 void layer_norm(Backward& b);
 void rms_norm(Backward& b);
