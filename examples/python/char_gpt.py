@@ -2,7 +2,7 @@
 
     python char_gpt.py                  # some minutes; words, and now and then a sentence
     python char_gpt.py --quick          # a hundred steps; the first words appear
-    python char_gpt.py --text my.txt
+    python char_gpt.py --text FILE
 """
 
 import argparse

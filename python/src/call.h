@@ -55,23 +55,24 @@ class LockReleased {
 /// end. Throws ValueError, in the name of `who`, where they take longer than four seconds.
 void wait_for_other_threads(const char* who);
 
-/// f(), without the lock where `work`, in elements, is long. f must not touch Python objects.
+/// Calls f, without the lock if the work is long. f must not touch Python objects.
 template <class F>
 decltype(auto) unlocked_if(bool is_long, F&& f) {
   if (!is_long) return std::forward<F>(f)();
   const LockReleased release;
   return std::forward<F>(f)();
 }
+/// The same; `work` is a number of elements.
 template <class F>
 decltype(auto) unlocked(std::int64_t work, F&& f) {
   return unlocked_if(work > kLongWork, std::forward<F>(f));
 }
 
-/// Elements of what goes into an elementwise op; broadcasting may give more, hence the sum.
+/// Number of elements of an operand.
 inline std::int64_t work_of(const Operand& x) noexcept {
   return x.tensor() != nullptr && x.tensor()->defined() ? x.tensor()->numel() : 1;
 }
-/// [n, 1] with [1, m] walks n m elements.
+/// An upper bound on the elements that an op of two operands walks: [n, 1] with [1, m] gives n * m.
 inline std::int64_t work_of(const Operand& x, const Operand& y) noexcept {
   const std::int64_t a = work_of(x);
   const std::int64_t b = work_of(y);

@@ -8,8 +8,8 @@
 namespace baregrad::io {
 
 /// Contents go to a temporary file beside the target, which takes the target's place when all is
-/// on the disk. Devices and pipes are written as they are. Errors are IoErrors that open with
-/// `who` and name the target.
+/// on the disk. Devices and pipes are written as they are. An IoError opens with `who` and
+/// names the target.
 class AtomicFile {
  public:
   /// Throws now when the target could not be written, so that nobody works for something that is

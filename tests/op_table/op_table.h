@@ -1,5 +1,5 @@
-// ONE row per op: how to call it, inputs it is defined for, and its independent truth. Runners
-// (test_*.cpp here) and the benchmarks walk these rows.
+// ONE row per op: how to call it, inputs it is defined for, and its independent truth. The runners
+// (test_*.cpp in this folder) and the tests of autograd walk these rows.
 #pragma once
 
 #include <functional>
@@ -42,8 +42,7 @@ struct OpRow {
   int tensors = 1;
   /// Inputs from this one on may be undefined.
   int optional_from = 1000;
-  /// Inputs below this number may be replaced by any view of the same shape (all but index and
-  /// count arguments, whose layout is free too but whose values are not).
+  /// The op belongs to an elementwise family: the runner for these ops takes the row.
   bool elementwise = false;
   Truth truth;
   /// The truth is the result of the same arithmetic in the op's own type: not one ULP off.

@@ -1,6 +1,6 @@
-// Rows of the fused ops. What each computes is asserted in tests/ops/test_fused.cpp against
-// written-out loops; the runners here check that layout, threads, ISA and failing memory change
-// nothing, and the gradients.
+// Rows of the fused ops. tests/ops (test_norms.cpp, test_cross_entropy.cpp, test_attention.cpp)
+// compares their values with written-out loops. The runners here check their gradients, and that
+// layout, threads, ISA and failing memory change nothing.
 #include <algorithm>
 
 #include "baregrad/ops_fused.h"

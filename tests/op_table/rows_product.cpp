@@ -1,4 +1,4 @@
-// Rows of the products over matrices. What they compute is asserted in tests/ops and tests/kernels;
+// Rows of the products over matrices. tests/ops and tests/backends check their values;
 // the runners check that layout, threads, ISA and failing memory change nothing.
 #include "tests/op_table/op_table.h"
 

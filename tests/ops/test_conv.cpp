@@ -544,7 +544,7 @@ TEST(Pooling, IsTheLoopWrittenOut) {
     const Dims result{shape[0], shape[1], rows, cols};
     expect_values(max_pool2d(x, options), result, most, 0);
     expect_values(avg_pool2d(x, options), result, means);
-    // <avg(x), g> = <x, avg_backward(g)>
+    // The backward is the adjoint: <avg(x), g> = <x, back>.
     const Tensor g = real(rng, result);
     const Tensor back = avg_pool2d_backward(g, {shape[2], shape[3]}, options);
     ASSERT_EQ(back.shape(), shape);
