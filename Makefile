@@ -88,6 +88,7 @@ test-repo: setup
 	@$(step) "test the repository's own tools" $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/tools
 	@$(step) "check layers" $(PYTHON) -B tests/tools/check_layers.py
 	@$(step) "check repository" $(PYTHON) -B tests/tools/check_repo.py
+	@$(step) "check comments" $(PYTHON) -B tests/tools/check_comments.py
 
 .PHONY: test-release
 test-release: build compile-release
@@ -214,6 +215,7 @@ lint: commands ## Formatting, clang-tidy, shellcheck and the repository's own ru
 	@$(step) "shellcheck" scripts/shellcheck.sh
 	@$(step) "check layers" $(PYTHON) -B tests/tools/check_layers.py
 	@$(step) "check repository" $(PYTHON) -B tests/tools/check_repo.py
+	@$(step) "check comments" $(PYTHON) -B tests/tools/check_comments.py
 	@$(step) "clang-tidy" $(PYTHON) -B scripts/run_tidy.py -j $(JOBS) $(BUILD)/dev
 
 .PHONY: format

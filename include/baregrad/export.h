@@ -1,4 +1,4 @@
-// Visibility: the library is built with hidden symbols; what carries BAREGRAD_API is the interface.
+// Symbol visibility: the library hides all symbols except those marked BAREGRAD_API.
 #pragma once
 
 #if defined(BAREGRAD_STATIC)

@@ -1,4 +1,4 @@
-// What may stand between the brackets of x[...].
+// The types of index that x[...] accepts.
 #pragma once
 
 #include <concepts>
@@ -10,14 +10,15 @@
 
 namespace baregrad {
 
-/// Python's start:stop:step; absent parts mean the whole extent, negatives count from the end.
+/// Python's start:stop:step. Absent parts mean the whole extent; negative values count from the
+/// end.
 struct Slice {
   std::optional<std::int64_t> start = {};
   std::optional<std::int64_t> stop = {};
   std::optional<std::int64_t> step = {};
 };
 
-/// `...`: as many full slices as are missing. At most one.
+/// `...`: as many full slices as needed to cover all axes. At most one per index.
 struct Ellipsis {};
 /// A new axis of size 1.
 struct NewAxis {};

@@ -1,14 +1,13 @@
-// Tensors to and from files: safetensors, npy, npz; checkpoints; what a training run logs.
+// Reading and writing tensors: safetensors, npy, npz, checkpoints, and logs of training runs.
 //
 // Files are written whole or not at all (temporary file, fsync, rename, fsync of the folder).
-// Readers check every declared size against the length of the file before they allocate, and open
-// nothing that a file names. A file that is not what it should be is an IoError that says what is
-// wrong.
+// Readers check every declared size against the length of the file before they allocate. They never
+// open a path that is stored in a file. An invalid file is an IoError that says what is wrong.
 //
 // Names (of tensors, metadata, parts, metrics, tags) are UTF-8 without NUL characters. Writers
-// throw ValueError for others, and for paths with a NUL; readers throw IoError.
+// throw ValueError for other names, and for paths with a NUL; readers throw IoError.
 //
-// Errors open with the name of the function that was called.
+// Error messages start with the name of the function that was called.
 #pragma once
 
 #include <cstdint>
@@ -29,17 +28,17 @@ namespace baregrad::io {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// How tensors get out of a file.
+/// How tensors are loaded from a file.
 struct LoadOptions {
-  /// false: every tensor is a copy with memory of its own. What happens to the file afterwards does
-  /// not matter; one that becomes shorter while it is read is an IoError.
+  /// false: every tensor is a copy with its own memory. Later changes of the file have no effect. A
+  /// file that becomes shorter while it is read is an IoError.
   ///
-  /// true: tensors lie in a private mapping of the file where its data is aligned for their dtype
-  /// (always in files of ours), and are copies elsewhere. Only what is used is read, and writing to
-  /// them never changes the file. The file must stay as it is while they live: where another
-  /// program writes into it, pages that were not used yet show the new bytes, and using a page that
-  /// was cut off ends the process with SIGBUS. Replacing the file, as the functions here do, is
-  /// safe.
+  /// true: tensors use a private mapping of the file where its data is aligned for their dtype
+  /// (always in files that this library wrote), and are copies elsewhere. Only pages that are used
+  /// are read. Writing to the tensors never changes the file. The file must not change while they
+  /// live: if another program writes into it, pages that were not used yet show the new bytes, and
+  /// using a page that was cut off ends the process with SIGBUS. Replacing the file, as the
+  /// functions here do, is safe.
   bool mmap = false;
 };
 
@@ -52,23 +51,23 @@ struct SafeTensors {
   Metadata metadata;
 };
 
-/// The header keeps the given order; the data is laid out by item size, so that every tensor is
-/// aligned. Any layout is written without a copy of the whole. Throws ValueError for an undefined
-/// tensor, a name twice, a bad one, and "__metadata__".
+/// The header keeps the given order; the data is sorted by item size, so that every tensor is
+/// aligned. Strided tensors are written piece by piece, without a full copy. Throws ValueError for
+/// an undefined tensor, an invalid or repeated name, and the name "__metadata__".
 BAREGRAD_API void save_safetensors(const std::string& path, const NamedTensors& tensors,
                                    const Metadata& metadata = {});
 BAREGRAD_API SafeTensors load_safetensors(const std::string& path, const LoadOptions& options = {});
-/// The same as bytes in memory; parsed tensors are copies, `label` stands for the file in messages.
+/// The same in memory. Parsed tensors are copies; messages use `label` in place of the file's name.
 BAREGRAD_API Bytes safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata = {});
 BAREGRAD_API SafeTensors parse_safetensors(std::span<const std::uint8_t> bytes,
                                            const std::string& label = "memory");
 
-// ---- npy and npz: all dtypes but bfloat16, which NumPy's formats do not know
+// ---- npy and npz: all dtypes but bfloat16, which NumPy's formats do not have
 
 /// Throws DTypeError for bfloat16.
 BAREGRAD_API void save_npy(const std::string& path, const Tensor& tensor);
-/// Versions 1.0 to 3.0. Fortran order gives a tensor with such strides; big-endian data is turned
-/// around. Objects, structures, strings and complex numbers are refused.
+/// Versions 1.0 to 3.0. Fortran order gives a tensor with column-major strides; big-endian data is
+/// byte-swapped. Objects, structures, strings and complex numbers are refused.
 BAREGRAD_API Tensor load_npy(const std::string& path, const LoadOptions& options = {});
 BAREGRAD_API Bytes npy_bytes(const Tensor& tensor);
 BAREGRAD_API Tensor parse_npy(std::span<const std::uint8_t> bytes,
@@ -76,12 +75,12 @@ BAREGRAD_API Tensor parse_npy(std::span<const std::uint8_t> bytes,
 
 enum class NpzMode { Stored, Deflated };
 
-/// A name is that of the member without ".npy". Throws ValueError for a name twice, DTypeError for
-/// bfloat16.
+/// A tensor's name is its member's name without ".npy". Throws ValueError for a repeated name,
+/// DTypeError for bfloat16.
 BAREGRAD_API void save_npz(const std::string& path, const NamedTensors& tensors,
                            NpzMode mode = NpzMode::Stored);
-/// In the order of the archive's directory, always copies. Checksums are checked; members that
-/// claim more than deflate can hold (1032 to 1), share bytes or are encrypted are refused.
+/// Tensors in the order of the archive's directory, always copies. Checksums are verified. Members
+/// that claim more than deflate can hold (1032 to 1), share bytes or are encrypted are refused.
 BAREGRAD_API NamedTensors load_npz(const std::string& path);
 BAREGRAD_API Bytes npz_bytes(const NamedTensors& tensors, NpzMode mode = NpzMode::Stored);
 BAREGRAD_API NamedTensors parse_npz(std::span<const std::uint8_t> bytes,
@@ -89,34 +88,34 @@ BAREGRAD_API NamedTensors parse_npz(std::span<const std::uint8_t> bytes,
 
 // ---- Checkpoints
 
-/// Everything a run needs to go on, by part: "model", "optimizer", "loader", ...
+/// Everything that a run needs to resume, by part: "model", "optimizer", "loader", ...
 struct Checkpoint {
   std::map<std::string, State> parts;
 };
 
-/// One safetensors file: tensors are named "part/name" ('/' and '%' in a part's name as %2F and
-/// %25), values are metadata under such names, and a checksum covers all of it.
+/// One safetensors file. Tensors are named "part/name" ('/' and '%' in a part's name are written as
+/// %2F and %25). Values are metadata under such names. A checksum covers the whole file.
 BAREGRAD_API void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
-/// Throws IoError also when the checksum does not fit.
+/// Also throws IoError when the checksum does not match.
 BAREGRAD_API Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options = {});
 
-/// The last few checkpoints of a run: step-000000123.safetensors. One run at a time writes into a
-/// folder. Reading, which is all but save(), changes nothing on the disk, so that anybody may look
-/// at the folder of a run that is going on.
+/// The last few checkpoints of a run: step-000000123.safetensors. Only one run at a time may write
+/// into a folder. Only save() changes the disk: other processes may read the folder of an active
+/// run.
 ///
-/// Newer is what was saved later. Usually that is what has the greater step. A checkpoint that is
-/// saved where one of a greater step stands (by a run that went back, or another run in an old
-/// folder) begins a new generation: a number in the file, one more than those before have, which
-/// counts before the step.
+/// A checkpoint is newer if it was saved later. Usually its step is greater. If the folder already
+/// holds a checkpoint of a greater step (the run went back, or another run used the folder), save()
+/// begins a new generation. The generation is a number in the file, one more than the highest in
+/// the folder; it is compared before the step.
 class BAREGRAD_API CheckpointFolder {
  public:
   /// `keep` is at least 1.
   explicit CheckpointFolder(std::string folder, int keep = 3);
 
-  /// Returns the path. The first save of an object makes the folder with its parents; one that
-  /// disappears later is an IoError. Only when the new file is safely there are others removed, so
-  /// that it and the keep - 1 newest others stay; and with them the temporary files of saves that
-  /// were cut off.
+  /// Returns the path. The first save of an object creates the folder and its parents; if the
+  /// folder disappears later, save throws IoError. Other files are removed only when the new file
+  /// is safely on the disk: it and the keep - 1 newest others stay. Temporary files of interrupted
+  /// saves are removed too.
   std::string save(std::int64_t step, const Checkpoint& checkpoint);
 
   struct Found {
@@ -125,10 +124,10 @@ class BAREGRAD_API CheckpointFolder {
     Checkpoint checkpoint;
     std::vector<std::string> damaged;  ///< newer files that did not load: the message of each
   };
-  /// The newest checkpoint that loads; nothing where there is no file, or no folder. Throws IoError
-  /// when there are files and none loads: starting again would be the wrong guess.
+  /// The newest checkpoint that loads. Empty if there is no file or no folder. Throws IoError when
+  /// there are files and none loads, because restarting from the beginning would be wrong.
   std::optional<Found> latest() const;
-  /// Steps on disk, ascending, loadable or not.
+  /// Steps of all files, ascending, including files that do not load.
   std::vector<std::int64_t> steps() const;
   std::string path_of(std::int64_t step) const;
   const std::string& folder() const noexcept { return folder_; }
@@ -142,13 +141,13 @@ class BAREGRAD_API CheckpointFolder {
 
 // ---- Logs of a run
 
-/// A file that TensorBoard reads. Each run start makes a new file in the folder (made with its
-/// parents), whose name comes after those of the files that are there; a record is on its way to
-/// the disk when the call returns, so that a crash of the process tears at most the one being
+/// A file that TensorBoard reads. Each start of a run creates a new file in the folder (created
+/// with its parents); its name sorts after the existing ones. A record is passed to the operating
+/// system before the call returns, so that a crash of the process damages at most the record being
 /// written.
 class BAREGRAD_API EventWriter {
  public:
-  /// `resume_step`: TensorBoard drops what earlier files say of this step and later ones.
+  /// `resume_step`: TensorBoard drops the records of earlier files from this step on.
   explicit EventWriter(const std::string& folder, std::optional<std::int64_t> resume_step = {});
   ~EventWriter();
   EventWriter(EventWriter&&) noexcept;
@@ -168,22 +167,22 @@ class BAREGRAD_API EventWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What a line of metrics may hold. NaN and infinities, which JSON does not have, become null.
+/// A value in a line of metrics. NaN and infinities become null, as JSON has neither.
 using MetricValue = std::variant<bool, std::int64_t, double, std::string>;
 using Metrics = std::vector<std::pair<std::string, MetricValue>>;
 
-/// Appends one JSON object a line: {"step":7,"loss":0.5}.
+/// Appends one JSON object per line: {"step":7,"loss":0.5}.
 class BAREGRAD_API MetricsWriter {
  public:
-  /// A torn last line is cut off. `resume_step`: so are the lines from the first of this or a later
-  /// step on, which the resumed run is about to write again. Throws IoError for a file that holds
-  /// anything else than lines of a MetricsWriter, and leaves it as it is.
+  /// An incomplete last line is cut off. With `resume_step`, lines from the first one of this or a
+  /// later step on are cut off too: the resumed run writes them again. Throws IoError, and changes
+  /// nothing, if the file holds anything but lines of a MetricsWriter.
   explicit MetricsWriter(const std::string& path, std::optional<std::int64_t> resume_step = {});
   ~MetricsWriter();
   MetricsWriter(MetricsWriter&&) noexcept;
   MetricsWriter& operator=(MetricsWriter&&) noexcept;
 
-  /// Throws ValueError for a name that occurs twice, and for "step".
+  /// Throws ValueError for a repeated name, and for "step".
   void write(std::int64_t step, const Metrics& metrics);
   /// Waits until all lines are on the disk.
   void flush();

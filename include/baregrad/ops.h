@@ -1,5 +1,5 @@
-// Every op of the engine. Names and semantics follow the array API standard, 2024.12; what each
-// does in one line stands in src/ops/ops.def. Results are fresh row-major tensors unless the
+// Every op of the engine. Names and semantics follow the array API standard, 2024.12;
+// src/ops/ops.def describes each op in one line. Results are new row-major tensors unless the
 // comment says "view".
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace baregrad {
 
-/// A tensor or a number. A number takes the dtype of the tensor it meets.
+/// A tensor or a number. A number takes the dtype of the other operand.
 class Operand {
  public:
   Operand(const Tensor& tensor) noexcept : tensor_(&tensor) {}  // NOLINT
@@ -26,7 +26,7 @@ class Operand {
   noexcept : scalar_(value) {}                               // NOLINT
   Operand(const Scalar& value) noexcept : scalar_(value) {}  // NOLINT
 
-  /// Null for a number. Borrowed: an Operand lives as long as the call it is an argument of.
+  /// Null for a number. Borrowed: an Operand lives as long as the call whose argument it is.
   const Tensor* tensor() const noexcept { return tensor_; }
   const Scalar& scalar() const noexcept { return scalar_; }
 
@@ -40,7 +40,7 @@ class Axes {
  public:
   Axes() noexcept = default;
   template <std::integral T>
-  requires(!std::same_as<T, bool>)  // sum(x, true) is no axis
+  requires(!std::same_as<T, bool>)  // a bool is not an axis: sum(x, true)
       Axes(T axis)
       : all_(false), axes_{static_cast<std::int64_t>(axis)} {}  // NOLINT
   Axes(std::initializer_list<std::int64_t> axes) : all_(false), axes_(axes) {}
@@ -81,11 +81,11 @@ BAREGRAD_API Tensor eye(std::int64_t rows, std::optional<std::int64_t> cols = {}
                         DeviceOption device = {});
 BAREGRAD_API Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
 BAREGRAD_API Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
-/// Views. `xy` indexing swaps the first two axes, as the array API's default does.
+/// Views. `xy` indexing swaps the first two axes, which is the default of the array API.
 [[nodiscard]] BAREGRAD_API std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes,
                                                         bool xy = true);
 
-// ---- Random: the value of element i depends on the generator's state and i alone --------------
+// ---- Random: element i depends only on the generator's state and on i -------------------------
 BAREGRAD_API Tensor rand(const Dims& shape, DType dtype = kDefaultFloat,
                          Generator* generator = nullptr, DeviceOption device = {});
 BAREGRAD_API Tensor randn(const Dims& shape, DType dtype = kDefaultFloat,
@@ -109,7 +109,7 @@ BAREGRAD_API Tensor bernoulli(const Dims& shape, double p, DType dtype = kDefaul
 /// A copy when the dtype differs or `copy` is set, else a view. Out-of-range floats saturate and
 /// NaN becomes 0 in integers.
 BAREGRAD_API Tensor astype(const Tensor& x, DType dtype, bool copy = true);
-/// The tensor itself when it is row-major already, else a copy.
+/// The tensor itself when it is row-major, else a copy.
 BAREGRAD_API Tensor contiguous(const Tensor& x);
 BAREGRAD_API Tensor clone(const Tensor& x);
 /// A copy on another device, which has a gradient; x itself where it is there already.
@@ -183,7 +183,8 @@ BAREGRAD_API Tensor hypot(const Operand& x, const Operand& y);
 BAREGRAD_API Tensor copysign(const Operand& x, const Operand& y);
 BAREGRAD_API Tensor logaddexp(const Operand& x, const Operand& y);
 BAREGRAD_API Tensor nextafter(const Operand& x, const Operand& y);
-/// The gradient of an activation in one pass: g is what comes back, y what the activation gave.
+/// The gradient of an activation in one pass: g is the output's gradient, y the activation's
+/// output.
 BAREGRAD_API Tensor relu_backward(const Operand& g, const Operand& y);
 BAREGRAD_API Tensor tanh_backward(const Operand& g, const Operand& y);
 BAREGRAD_API Tensor sigmoid_backward(const Operand& g, const Operand& y);
@@ -209,9 +210,8 @@ BAREGRAD_API Tensor lerp(const Tensor& x, const Operand& y, const Operand& weigh
 BAREGRAD_API Tensor addcmul(const Tensor& x, const Operand& y, const Operand& z,
                             double value = 1.0);
 
-// ---- In place: the result is written into x, which keeps its shape and dtype. A result that would
-// need a wider kind (a float into integers) is refused; overlapping inputs are read first.
-// ---------
+// ---- In place: the result is written into x, which keeps its shape and dtype. A result of a wider
+// kind (a float for an integer tensor) is refused; overlapping inputs are copied first.
 BAREGRAD_API const Tensor& abs_(const Tensor& x);
 BAREGRAD_API const Tensor& negative_(const Tensor& x);
 BAREGRAD_API const Tensor& positive_(const Tensor& x);
@@ -309,7 +309,8 @@ BAREGRAD_API Tensor argmax(const Tensor& x, std::optional<std::int64_t> axis = {
 BAREGRAD_API Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis = {},
                            bool keepdims = false);
 BAREGRAD_API Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
-/// (sum |x|^order)^(1/order); order may be infinite (greatest or least magnitude) or 0 (count).
+/// (sum |x|^order)^(1/order). order may be infinite (greatest or least magnitude) or 0 (the number
+/// of nonzero elements).
 BAREGRAD_API Tensor norm(const Tensor& x, double order = 2.0, const Axes& axes = {},
                          bool keepdims = false);
 BAREGRAD_API Tensor cumulative_sum(const Tensor& x, std::int64_t axis, DTypeOption dtype = {});
@@ -320,8 +321,8 @@ BAREGRAD_API Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
 
 // ---- Products over matrices: sums in the dtype itself (half precision in float32), integers wrap,
 // ---- bools take `and` and `or`
-/// Over the last two axes, broadcast over the others; a vector is a row on the left, a column on
-/// the right, and its axis of size 1 goes again.
+/// Over the last two axes, broadcast over the others. A vector is a row on the left and a column on
+/// the right; its axis of size 1 is removed from the result.
 BAREGRAD_API Tensor matmul(const Tensor& a, const Tensor& b);
 /// Written into `out` (or added to it), which has the product's shape and dtype and shares no
 /// memory with a or b.
@@ -330,22 +331,22 @@ BAREGRAD_API const Tensor& matmul_out(const Tensor& out, const Tensor& a, const 
 /// act(x W^T + b), x [..., in], W [out, in], b [out] or undefined.
 BAREGRAD_API Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                            Activation activation = Activation::None);
-/// beta x + alpha (a b), a and b matrices, x broadcast. With beta 0, x is not looked at.
+/// beta x + alpha (a b); a and b are matrices, x is broadcast. With beta 0, x is not read.
 BAREGRAD_API Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta = 1,
                           const Scalar& alpha = 1);
-/// matmul of two stacks of as many matrices, without broadcasting.
+/// matmul of two stacks of equally many matrices, without broadcasting.
 BAREGRAD_API Tensor bmm(const Tensor& a, const Tensor& b);
 BAREGRAD_API Tensor outer(const Tensor& x, const Tensor& y);
 /// Sum of the products along one axis, broadcast over the others.
 BAREGRAD_API Tensor vecdot(const Tensor& x, const Tensor& y, std::int64_t axis = -1);
-/// Sum over pairs of axes; what is left of a comes before what is left of b.
+/// Sum over pairs of axes; the remaining axes of a come before those of b.
 BAREGRAD_API Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& a_axes,
                               const Dims& b_axes);
 /// The last `axes` axes of a with the first of b.
 BAREGRAD_API Tensor tensordot(const Tensor& a, const Tensor& b, std::int64_t axes = 2);
-/// Einstein's notation: "bij,bjk->bik". Letters name axes, "..." those that broadcast; letters
-/// missing on the right are summed over. Without "->" the letters seen once remain, in alphabetical
-/// order.
+/// Einstein's notation: "bij,bjk->bik". Letters name axes, "..." stands for broadcast axes; letters
+/// missing on the right are summed over. Without "->" the result has the letters that occur once,
+/// in alphabetical order.
 BAREGRAD_API Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands);
 
 // ---- Views: no element is copied --------------------------------------------------------------
@@ -364,7 +365,8 @@ BAREGRAD_API Tensor expand(const Tensor& x, const Dims& shape);
 BAREGRAD_API Tensor broadcast_to(const Tensor& x, const Dims& shape);
 [[nodiscard]] BAREGRAD_API std::vector<Tensor> broadcast_tensors(
     const std::vector<Tensor>& tensors);
-/// Throws ValueError when an axis named is not of size 1; without axes, all that are go.
+/// Throws ValueError when a named axis is not of size 1. Without axes, all axes of size 1 are
+/// removed.
 BAREGRAD_API Tensor squeeze(const Tensor& x, const Axes& axes = {});
 BAREGRAD_API Tensor expand_dims(const Tensor& x, const Dims& axes);
 BAREGRAD_API Tensor flip(const Tensor& x, const Axes& axes = {});
@@ -373,7 +375,7 @@ BAREGRAD_API Tensor unfold(const Tensor& x, std::int64_t axis, std::int64_t size
                            std::int64_t step);
 BAREGRAD_API Tensor diagonal(const Tensor& x, std::int64_t offset = 0, std::int64_t axis0 = 0,
                              std::int64_t axis1 = 1);
-/// start, start + step, ... (`size` of them) along every axis: what basic slicing comes down to.
+/// Every basic slice: start, start + step, ... (`size` elements) along each axis.
 BAREGRAD_API Tensor slice(const Tensor& x, std::int64_t axis, const Slice& range);
 BAREGRAD_API Tensor select(const Tensor& x, std::int64_t axis, std::int64_t position);
 BAREGRAD_API Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start,
@@ -404,14 +406,13 @@ enum class PadMode : std::uint8_t { Constant, Reflect, Edge, Wrap };
 BAREGRAD_API Tensor pad(const Tensor& x, const std::vector<std::int64_t>& widths,
                         PadMode mode = PadMode::Constant, const Scalar& value = 0);
 
-// ---- Picking and placing by position. Positions may be negative; out of range names the axis
-// ------
+// ---- Indexing by positions. Positions may be negative; an error names the axis that was exceeded
 BAREGRAD_API Tensor take(const Tensor& x, const Tensor& indices,
                          std::optional<std::int64_t> axis = {});
 BAREGRAD_API Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& indices);
-/// NumPy's: indices and x broadcast against each other but for `axis`.
+/// As in NumPy: indices and x broadcast against each other except along `axis`.
 BAREGRAD_API Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::int64_t axis);
-/// PyTorch's: indices may be smaller than x along the other axes.
+/// As in PyTorch: indices may be smaller than x along the other axes.
 BAREGRAD_API Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& indices);
 BAREGRAD_API Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& indices,
                             const Operand& source);
@@ -422,7 +423,7 @@ BAREGRAD_API Tensor masked_select(const Tensor& x, const Tensor& mask);
 /// One tensor of positions per axis.
 [[nodiscard]] BAREGRAD_API std::vector<Tensor> nonzero(const Tensor& x);
 BAREGRAD_API Tensor index(const Tensor& x, const std::vector<Index>& indices);
-/// x[indices] = value in a copy of x; with `accumulate`, repeated positions add up.
+/// A copy of x with x[indices] = value; with `accumulate`, values at repeated positions are added.
 BAREGRAD_API Tensor index_put(const Tensor& x, const std::vector<Index>& indices,
                               const Operand& value, bool accumulate = false);
 /// The same in place.

@@ -1,5 +1,5 @@
-// Convolutions and pooling of images [N, C, H, W] and signals [N, C, L]; one without a batch axis
-// is taken too. PyTorch's semantics.
+// Convolutions and pooling of images [N, C, H, W] and signals [N, C, L], with or without the batch
+// axis. PyTorch's semantics.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace baregrad {
 
-/// One number per axis: height and width, or length alone in the 1-d forms.
+/// One number per axis: height and width, or only the length in the 1-d forms.
 struct ConvOptions {
   Dims stride = {1, 1};
   Dims padding = {0, 0};
@@ -21,17 +21,17 @@ BAREGRAD_API Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& 
 /// x [N, C, L] with weight [O, C / groups, K]; the options hold one number each.
 BAREGRAD_API Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor(),
                            const ConvOptions& options = {{1}, {0}, {1}, 1});
-/// The gradient of conv2d towards its input, as a layer: weight [C, O / groups, KH, KW].
+/// The gradient of conv2d with respect to its input, as a layer: weight [C, O / groups, KH, KW].
 BAREGRAD_API Tensor conv_transpose2d(const Tensor& x, const Tensor& weight,
                                      const Tensor& bias = Tensor(), const ConvOptions& options = {},
                                      const Dims& output_padding = {0, 0});
 
-// The gradients of conv2d, as ops of their own: each is linear in both tensors, and the gradients
-// of one are the other two.
-/// Towards images of height and width `image`; g is like the result of conv2d.
+// The gradients of conv2d as ops. Each is linear in both tensors, and the gradients of one are the
+// other two.
+/// With respect to images of height and width `image`; g has the shape of conv2d's result.
 BAREGRAD_API Tensor conv2d_input(const Tensor& g, const Tensor& weight, const Dims& image,
                                  const ConvOptions& options = {});
-/// Towards filters of height and width `kernel`.
+/// With respect to filters of height and width `kernel`.
 BAREGRAD_API Tensor conv2d_weight(const Tensor& x, const Tensor& g, const Dims& kernel,
                                   const ConvOptions& options = {});
 
@@ -40,17 +40,17 @@ struct PoolOptions {
   Dims stride = {};   ///< the kernel's size when empty
   Dims padding = {};  ///< none when empty
   bool ceil_mode = false;
-  bool count_include_pad = true;  ///< of averages
+  bool count_include_pad = true;  ///< for averages
 };
 BAREGRAD_API Tensor max_pool2d(const Tensor& x, const PoolOptions& options);
-/// And the positions of the greatest, counted in the image's H * W pixels.
+/// Also returns the positions of the maxima, counted in the image's H * W pixels.
 [[nodiscard]] BAREGRAD_API std::pair<Tensor, Tensor> max_pool2d_with_indices(
     const Tensor& x, const PoolOptions& options);
 BAREGRAD_API Tensor avg_pool2d(const Tensor& x, const PoolOptions& options);
-/// The gradient of avg_pool2d towards images of height and width `image`.
+/// The gradient of avg_pool2d with respect to images of height and width `image`.
 BAREGRAD_API Tensor avg_pool2d_backward(const Tensor& g, const Dims& image,
                                         const PoolOptions& options);
-/// Windows of nearly equal size, `output` (height and width) of them.
+/// `output` (height and width) windows of nearly equal size.
 BAREGRAD_API Tensor adaptive_avg_pool2d(const Tensor& x, const Dims& output);
 BAREGRAD_API Tensor max_pool1d(const Tensor& x, const PoolOptions& options);
 BAREGRAD_API Tensor avg_pool1d(const Tensor& x, const PoolOptions& options);

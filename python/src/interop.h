@@ -10,7 +10,7 @@
 
 namespace baregrad::python {
 
-/// What a caller wants of an object that becomes a tensor. `who` opens error messages.
+/// Options of the conversion to a tensor. `who` opens error messages.
 struct Asked {
   const char* who = "asarray";
   DTypeOption dtype = {};
@@ -18,11 +18,13 @@ struct Asked {
   std::optional<bool> copy = {};
 };
 
-/// A tensor of anything: a tensor (itself, with its history), memory of other libraries (shared
-/// where its strides allow and it may be written), numbers, and nested sequences of all of these.
+/// Converts any object to a tensor: a tensor (itself, with its history), memory of other libraries
+/// (shared if its strides allow this and it is writable), numbers, and nested sequences of all of
+/// these.
 Tensor tensor_from(nb::handle object, const Asked& asked = {});
 
-/// A NumPy array on the same memory. Throws GradError for a tensor that requires a gradient.
+/// A NumPy array that shares the tensor's memory. Throws GradError for a tensor that requires a
+/// gradient.
 nb::object to_numpy(const Tensor& x);
 
 /// An argument `device`: None, a name such as "cpu", or what str() names so. A device that is not

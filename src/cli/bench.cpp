@@ -1,4 +1,4 @@
-// `baregrad bench`: a table for people, one JSON object per measurement for programs.
+// `baregrad bench`: a table on the terminal, and one JSON object per measurement for programs.
 #include <algorithm>
 #include <span>
 #include <string>
@@ -58,7 +58,7 @@ const Column kColumns[] = {
 
 bool is_ours(const Result& result) { return result.implementation == bench::kOurs; }
 
-/// Whether rows about arithmetic differ in `member`: then it needs a column.
+/// Whether arithmetic rows differ in `member`. Then the table needs a column for it.
 template <class Member>
 bool varies(std::span<const Result> results, Member Result::*member) {
   return std::any_of(results.begin(), results.end(), [&](const Result& r) {
@@ -73,7 +73,7 @@ std::string results_table(std::span<const Result> results) {
   const auto add = [&](const Column& column, bool shared) {
     std::vector<std::string> cells;
     for (const Result& result : results) {
-      // A peer stands under ours; what they share is not said twice.
+      // A peer's row follows ours; values equal to ours are left empty.
       cells.push_back(shared && !is_ours(result) ? "" : column.cell(result));
     }
     table.add(column.title, column.left, std::move(cells));
@@ -90,7 +90,7 @@ std::string results_table(std::span<const Result> results) {
   return table.text();
 }
 
-/// One line for each row about arithmetic: ours and the fastest peer. Empty when there is none.
+/// One line per arithmetic row: ours and the fastest peer. Empty when there is no peer.
 std::string ratios_table(std::span<const Result> results) {
   std::vector<std::vector<std::string>> lines;
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -118,7 +118,7 @@ std::string heading(const bench::Session& session, const bench::Bench& bench,
   std::string text =
       fmt::format("{}: {}\n{}", bench.name, bench.doc, kernels::isa_name(kernels::active_isa()));
   if (!varies(results, &Result::threads)) {
-    // A file of targets may ask for other counts than the session's.
+    // A file of targets may set thread counts other than the session's.
     const bool arithmetic = !results.empty() && results.front().gflop_per_s != 0;
     const int threads = arithmetic ? results.front().threads : session.threads();
     text += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
@@ -179,8 +179,8 @@ Json to_json(const Result& r) {
           {"ratio", or_null(r.ratio)}};
 }
 
-/// The benchmarks by name. Throws ValueError for one that there is not, or that does not take an
-/// option that was given.
+/// The benchmarks by name. Throws ValueError for an unknown name, and for a benchmark that does not
+/// take an option that was given.
 std::vector<const bench::Bench*> find_benches(const BenchCommand& command) {
   std::vector<const bench::Bench*> chosen;
   for (const std::string& name : command.names) chosen.push_back(&bench::find_bench(name));
@@ -195,7 +195,7 @@ std::vector<const bench::Bench*> find_benches(const BenchCommand& command) {
   return chosen;
 }
 
-/// Puts what was typed, or what the file of targets holds, into the options.
+/// Copies the sizes from the command line, or from the file of targets, into the options.
 void choose_products(const BenchCommand& command, const TargetFile& targets,
                      bench::Options& options) {
   if (command.dtype) options.dtype = bench::matmul_dtype(*command.dtype);
@@ -217,7 +217,7 @@ void choose_products(const BenchCommand& command, const TargetFile& targets,
   }
 }
 
-/// Prints the verdicts; the exit status.
+/// Prints the verdicts and returns the exit status.
 int report(const Checked& checked, const std::string& path, Output& out) {
   if (checked.run == 0) {
     throw ValueError(fmt::format("--check: '{}' has none of the rows that were run", path));

@@ -1,4 +1,4 @@
-// Pictures made of characters.
+// Text pictures.
 #include "cli/draw.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Pictures made of characters: progress, confusion, probabilities, images.
+// Text pictures: progress bars, confusion matrices, probabilities, images.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace baregrad::cli {
 
 /// A bar of `width` characters, filled from the left; `part` from 0 to 1.
 std::string bar_text(double part, int width);
-/// Rows are the truth, columns the answers; the diagonal is what was right.
+/// Rows are the true classes, columns the predicted ones; the diagonal is what was right.
 std::string confusion_text(const std::vector<std::vector<std::int64_t>>& confusion,
                            const std::vector<std::string>& classes);
-/// uint8 [H, W], two characters a pixel, dark to light.
+/// uint8 [H, W], two characters per pixel, dark to light.
 std::string picture_text(const Tensor& pixels);
 /// One bar per class, the greatest marked.
 std::string probabilities_text(std::span<const float> probabilities,

@@ -1,4 +1,4 @@
-// Checks the variables by using them.
+// Checks each variable by calling the code that reads it.
 #include "cli/environment.h"
 
 #include <cstdlib>

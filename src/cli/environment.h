@@ -1,14 +1,14 @@
-// The variables that the engine reads.
+// The environment variables that the engine reads.
 #pragma once
 
 namespace baregrad::cli {
 
-/// Throws ValueError for a BAREGRAD_NUM_THREADS, BAREGRAD_ISA or BAREGRAD_ALLOC that names nothing.
-/// Before any work: each is otherwise noticed at its first use, or never.
+/// Throws ValueError for an invalid BAREGRAD_NUM_THREADS, BAREGRAD_ISA or BAREGRAD_ALLOC. Called
+/// before any work: the engine would notice an error only at the first use, or never.
 void check_environment();
 
-/// Throws ValueError for a BAREGRAD_DATA that is no folder: for commands that look for data, which
-/// would otherwise find it elsewhere without a word.
+/// Throws ValueError for a BAREGRAD_DATA that is not a folder. For commands that look for data:
+/// they would otherwise silently find it elsewhere.
 void check_data_variable();
 
 }  // namespace baregrad::cli

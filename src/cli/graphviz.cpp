@@ -1,5 +1,5 @@
-// Runs `dot` as a child: the graph goes in through a temporary file, the picture comes out of a
-// pipe.
+// Runs `dot` as a child process: it reads the graph from a temporary file and writes the picture to
+// a pipe.
 #include "cli/graphviz.h"
 
 #include <array>
@@ -40,10 +40,10 @@ struct Descriptor {
   throw IoError(fmt::format("graph: {}: {}", what, std::strerror(error)));
 }
 
-/// A second or two is usual; a finished run does not wait for ever.
+/// dot usually takes a second or two; a finished run does not wait forever.
 constexpr std::chrono::seconds kMostSeconds{30};
 
-/// False when the time is over before the other end is closed.
+/// False if the time is over before the other end is closed.
 bool read_until_end(int descriptor, std::string& text) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point deadline = Clock::now() + kMostSeconds;

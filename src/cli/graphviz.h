@@ -1,4 +1,4 @@
-// Graphviz, where it is installed.
+// Graphviz, if it is installed.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@ namespace baregrad::cli {
 
 /// Whether there is a `dot` on the PATH.
 bool has_graphviz();
-/// What `dot -Tsvg` makes of a graph. Throws IoError when there is no `dot` or it fails.
+/// The output of `dot -Tsvg` for a graph. Throws IoError when there is no `dot` or it fails.
 std::string svg_of_dot(const std::string& dot);
 
 }  // namespace baregrad::cli

@@ -1,4 +1,4 @@
-// `baregrad info`: the machine, how it is used, and what it can do.
+// `baregrad info`: the machine, the settings in use, and the measured ceilings.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Lines are collected, and written at the end.
+// Lines are collected and written at the end.
 #include "cli/json_file.h"
 
 namespace baregrad::cli {

@@ -14,8 +14,8 @@ using Json = nlohmann::ordered_json;
 
 class JsonFile {
  public:
-  /// Empty: nothing is written. Throws IoError now when the file could not be written later, so
-  /// that nobody waits for a measurement that is then lost.
+  /// An empty path: nothing is written. Throws IoError at once when the file cannot be written,
+  /// before the measurements are made.
   explicit JsonFile(const std::string& path);
 
   bool wanted() const noexcept { return file_.has_value(); }

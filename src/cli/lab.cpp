@@ -1,4 +1,4 @@
-// `baregrad lab`: which experiments, where to, and what is said meanwhile.
+// `baregrad lab`: which experiments to run, where to write, and what to print meanwhile.
 #include <csignal>
 #include <string_view>
 
@@ -29,7 +29,7 @@ int list_experiments() {
   return 0;
 }
 
-/// "all" stands for every one.
+/// "all" stands for every experiment.
 std::vector<std::string> expand(const std::vector<std::string>& names) {
   std::vector<std::string> expanded;
   for (const std::string& name : names) {
@@ -47,10 +47,10 @@ std::vector<std::string> expand(const std::vector<std::string>& names) {
 volatile pid_t command_process = 0;
 volatile std::sig_atomic_t clears_line = 0;
 
-/// Whatever is done is in the file already, so there is nothing to wait for. Only what may be
-/// called in a handler is called.
+/// Finished parts are in the file already, so the process can end at once. Only async-signal-safe
+/// functions are called.
 extern "C" void on_stop(int signal) {
-  // Not in a child that an experiment forked: the same signal reaches us both.
+  // Not in a child forked by an experiment: the same signal reaches the child and its parent.
   if (::getpid() == command_process) {
     lab::end_children();
     lab::remove_scratch_folders();
@@ -65,7 +65,7 @@ extern "C" void on_stop(int signal) {
   ::_exit(128 + signal);
 }
 
-/// Ctrl-C and SIGTERM end the experiments and their children while one of these lives.
+/// While an object of this class lives, Ctrl-C and SIGTERM end the experiments and their children.
 class StopScope {
  public:
   StopScope() {

@@ -33,7 +33,7 @@ std::string list_benches() {
   return text;
 }
 
-/// What `parse` throws a ValueError for is a wrong argument.
+/// A ValueError thrown by `parse` is a wrong argument.
 template <class Parse>
 CLI::Validator parsed_by(Parse parse) {
   return {[parse](std::string& text) -> std::string {
@@ -47,7 +47,7 @@ CLI::Validator parsed_by(Parse parse) {
           "", "parsed"};
 }
 
-/// Options that not every benchmark takes.
+/// Options that only some benchmarks take.
 std::vector<CLI::Option*> add_special(CLI::App* bench, BenchCommand& command) {
   const auto names = bench::peers::blas_names();
   auto* dtype =
@@ -82,7 +82,7 @@ std::vector<CLI::Option*> add_special(CLI::App* bench, BenchCommand& command) {
 constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
 constexpr std::uint64_t kAnyUnsigned = std::numeric_limits<std::uint64_t>::max();
 
-/// Which options set a member of the config, by the member's name.
+/// Maps members of the config, by name, to the options that set them.
 class ConfigOptions {
  public:
   explicit ConfigOptions(TrainCommand& command) : command_(command) {}
@@ -91,7 +91,7 @@ class ConfigOptions {
     added_.emplace_back(member, option->option_text(kind));
     return option;
   }
-  /// After parsing: those that were said.
+  /// After parsing: notes which of them were given.
   void note_given() const {
     for (const auto& [member, option] : added_) {
       if (option->count() > 0) command_.given.emplace_back(member);
@@ -111,7 +111,7 @@ ConfigOptions add_train(CLI::App* train, TrainCommand& command) {
     options.add(member, train->add_option(option, value, doc), kind)
         ->check(CLI::IsMember(train::Config::choices(member)));
   };
-  // Ranges are those of Config::check, which programs meet.
+  // The ranges are those of Config::check, which also applies to programs.
   const auto add_count = [&](const char* member, const char* option, std::int64_t& value,
                              const char* doc) {
     options.add(member, add_number<std::int64_t>(train, option, value, 1, 1'000'000'000, doc), "N");
@@ -166,7 +166,7 @@ ConfigOptions add_train(CLI::App* train, TrainCommand& command) {
   return options;
 }
 
-/// The run and the data that eval, predict and graph are about.
+/// The run, and the data, for eval, predict and graph.
 template <class Command>
 CLI::App* add_on_run(CLI::App& app, const char* name, const char* doc, Command& command) {
   CLI::App* sub = app.add_subcommand(name, doc);
@@ -261,7 +261,7 @@ int run(int argc, char** argv) {
   bool no_report = false;
   CLI::App* lab = app.add_subcommand("lab", "Experiments: from the naive loop to the roofline");
   add_lab(lab, lab_run, no_report);
-  // For the lab itself, which runs it under a simulator of caches: no help shows it.
+  // The lab runs this command under a cache simulator. Help does not show it.
   std::vector<std::string> trials;
   CLI::App* lab_trial = app.add_subcommand("lab-trial", "Run kernels of the lab once")->group("");
   lab_trial->add_option("trials", trials, "NAME SIZE WARM_UPS, again and again")->required();
@@ -269,10 +269,10 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    // Printed by us: a closed pipe is no error.
+    // The command prints help and version itself: a closed pipe is not an error.
     Output out;
     const bool version = dynamic_cast<const CLI::CallForVersion*>(&help) != nullptr;
-    // App::help() descends to the command that was named.
+    // App::help() shows the help of the chosen subcommand.
     out.print(version ? version_text() + "\n" : app.help());
     out.finish();
     return 0;
@@ -308,10 +308,10 @@ int run(int argc, char** argv) {
 }  // namespace baregrad::cli
 
 int main(int argc, char** argv) {
-  // Output notices a reader that went away by itself.
+  // SIGPIPE is ignored: Output notices a closed reader itself.
   std::signal(SIGPIPE, SIG_IGN);
   if (!baregrad::cli::open_standard_streams()) return baregrad::cli::kFailure;
-  // A file that reaches the limit on its size is an error of the write, with a message.
+  // SIGXFSZ is ignored: a file that reaches the size limit becomes a write error with a message.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     return baregrad::cli::run(argc, argv);

@@ -1,4 +1,4 @@
-// Strict numbers and paths.
+// Strict parsing of numbers and paths.
 #include "cli/options.h"
 
 #include <algorithm>

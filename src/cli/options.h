@@ -1,5 +1,5 @@
-// Options of the command whose values are parsed by us. CLI11 takes '' for 0, wraps -1 round to
-// 2^64 - 1 and reads 010 as octal; here a number is all of the text, in decimal, and in range.
+// Options whose values the command parses itself. CLI11 takes '' for 0, wraps -1 round to 2^64 - 1
+// and reads 010 as octal; here the whole text must be a decimal number in range.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace baregrad::cli {
 
-/// Throws CLI::ValidationError that names the option for what is no decimal number from `least` to
-/// `most`. NaN and what a T cannot hold are none.
+/// Throws CLI::ValidationError, which names the option, unless the value is a decimal number from
+/// `least` to `most` that a T can hold. NaN is refused.
 template <class T>
 T parse_number(const std::string& option, const std::string& text, T least, T most);
 
@@ -33,11 +33,11 @@ CLI::Option* add_number(CLI::App* app, const std::string& name, T& value, T leas
                          doc);
 }
 
-/// N,N,...: one or more, each from 1 to `most`.
+/// N,N,...: one or more numbers, each from 1 to `most`.
 CLI::Option* add_numbers(CLI::App* app, const std::string& name, std::vector<std::int64_t>& values,
                          std::int64_t most, const std::string& doc);
 
-/// A file or a folder: any bytes, as paths are, but not none.
+/// The path of a file or a folder: any bytes, but not empty.
 CLI::Option* add_path(CLI::App* app, const std::string& name, std::string& value,
                       const std::string& doc);
 

@@ -20,7 +20,7 @@
 namespace baregrad::cli {
 namespace {
 
-/// All of it, or errno.
+/// Writes all of the text. 0, or an errno.
 int write_all(int descriptor, std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -50,7 +50,7 @@ std::string_view cut(std::string_view text, std::size_t columns) noexcept {
 bool open_standard_streams() noexcept {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is taken, and those below it are in use.
+    // open() takes the lowest free number, and all numbers below are in use.
     const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY);
     if (opened != stream) return false;
   }

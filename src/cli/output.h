@@ -9,20 +9,19 @@
 
 namespace baregrad::cli {
 
-/// Standard input, output and error that are closed are opened on /dev/null. Otherwise the next
-/// file that is opened gets their number, and what is printed lands in it. False when that fails.
+/// Opens closed standard streams (input, output, error) on /dev/null. Otherwise the next opened
+/// file would get their number, and printed text would land in it. False when that fails.
 bool open_standard_streams() noexcept;
 
-/// Writes to standard output, control characters of names and paths escaped (core/printable.h). A
-/// reader that went away (`| head`) is no error: what follows is dropped. After any other failure
-/// what follows is dropped too, so that a long run is not lost for a full disk; finish() reports
-/// it.
+/// Writes to standard output; control characters in names and paths are escaped (core/printable.h).
+/// A closed reader (`| head`) is not an error: the rest is dropped. After any other failure the
+/// rest is dropped too, so that a full disk does not end a long run; finish() reports the failure.
 class Output {
  public:
   void print(std::string_view text);
-  /// Nobody reads any more.
+  /// The reader has closed the pipe.
   bool closed() const noexcept { return closed_; }
-  /// Throws IoError when something could not be written.
+  /// Throws IoError when a write failed.
   void finish() const;
 
  private:
@@ -30,8 +29,8 @@ class Output {
   int error_ = 0;
 };
 
-/// A line on standard error, escaped as by Output. Never fails. complain() puts "baregrad: " before
-/// it.
+/// Prints a line on standard error, escaped as by Output. Never fails. complain() prefixes
+/// "baregrad: ".
 void say(std::string_view text) noexcept;
 void complain(std::string_view text) noexcept;
 /// `text` as a word of a command line that can be copied into a shell.
@@ -40,8 +39,8 @@ std::string shell_word(std::string_view text);
 /// Whether standard error is a terminal that understands control sequences.
 bool has_capable_terminal() noexcept;
 
-/// A line on standard error that overwrites itself, shown only on a terminal (not TERM=dumb), and
-/// never longer than one.
+/// A line on standard error that overwrites itself. It is shown only on a terminal (not TERM=dumb)
+/// and never wraps.
 class Progress {
  public:
   Progress();
@@ -50,7 +49,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   void show(std::string_view text);
   void clear() noexcept;
-  /// Columns that a line may take; 0: nothing is shown.
+  /// The number of columns available; 0: nothing is shown.
   std::size_t room() const noexcept;
 
  private:
@@ -58,7 +57,7 @@ class Progress {
   bool shown_ = false;
 };
 
-/// Columns as wide as their widest cell. One that is empty throughout is left out.
+/// Each column is as wide as its widest cell. Columns without any text are left out.
 class Table {
  public:
   void add(std::string_view title, bool left, std::vector<std::string> cells);

@@ -18,10 +18,10 @@ namespace {
 
 using bench::Result;
 
-// A known miss may waver by so much: two runs on a shared machine are not alike to the last digit.
+// Tolerance for a known miss: two runs on a shared machine differ by a few percent.
 constexpr double kWaver = 0.9;
 
-/// One JSON object of the file; complaints name it.
+/// One JSON object of the file; error messages name it.
 class Object {
  public:
   Object(const nlohmann::json& json, std::string where,
@@ -109,10 +109,10 @@ Target read_row(const nlohmann::json& json, const std::string& where) {
 }
 
 nlohmann::json parse(const std::string& path) {
-  // A plain file, whose length is known: not a pipe that nobody writes to, not /dev/zero.
+  // A regular file of known length: not a pipe without a writer, not /dev/zero.
   const auto bytes = data::read_all(*data::open_file(path, "--check", 0));
   try {
-    // Complaints show values, by recursion.
+    // Error messages print values recursively.
     constexpr int kDeepest = 50;
     const auto is_shallow = [&](int depth, auto&&...) {
       if (depth <= kDeepest) return true;
@@ -121,7 +121,7 @@ nlohmann::json parse(const std::string& path) {
     };
     return nlohmann::json::parse(bytes, is_shallow);
   } catch (const nlohmann::json::parse_error& error) {
-    // Its own name for the error, in brackets, is for programmers.
+    // The library's name of the error, in brackets, is cut off.
     const std::string_view what = error.what();
     const std::size_t end = what.find("] ");
     throw ValueError(fmt::format("--check: '{}': {}", path,
@@ -131,7 +131,7 @@ nlohmann::json parse(const std::string& path) {
 
 std::string percent(double value) { return fmt::format("{:.0f} %", value); }
 
-/// What is asked of one number.
+/// A requirement on one number.
 struct Bound {
   double reached;
   double wanted;

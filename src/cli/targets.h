@@ -1,4 +1,4 @@
-// The file behind --check: how fast ours must at least be, row by row.
+// The file behind --check: the least speed required of each row.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace baregrad::cli {
 
-/// One row that must hold. A row known to miss its target says why, and what was measured: it then
-/// fails only where it falls clearly below that.
+/// One required row. A row that is known to miss its target states the reason and the measured
+/// value: it fails only if it falls clearly below that value.
 struct Target {
   bench::MatmulCase product;
   double min_ratio = 0;
@@ -22,7 +22,7 @@ struct Target {
 };
 
 struct TargetFile {
-  std::vector<std::string> peers;  ///< that must be there; empty: those that are
+  std::vector<std::string> peers;  ///< peers that must be present; empty: those that are installed
   std::vector<Target> rows;
 };
 
@@ -30,7 +30,7 @@ struct TargetFile {
 TargetFile read_targets(const std::string& path);
 
 struct Checked {
-  std::string table;  ///< one line per row that was run
+  std::string table;  ///< one line per row of the run
   int run = 0;
   int failed = 0;
 };

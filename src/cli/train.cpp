@@ -36,10 +36,10 @@ std::atomic<bool> interrupted{false};
 
 extern "C" void on_interrupt(int signal) {
   interrupted.store(true);
-  std::signal(signal, SIG_DFL);  // a second one ends the program at once
+  std::signal(signal, SIG_DFL);  // a second signal ends the program at once
 }
 
-/// Ctrl-C and SIGTERM end the run after the step in hand, while one of these lives.
+/// While an object of this class lives, Ctrl-C and SIGTERM end the run after the current step.
 class InterruptScope {
  public:
   InterruptScope() {
@@ -74,7 +74,7 @@ class Reporter final : public train::Listener {
   void step(const train::Progress& now) override {
     constexpr std::size_t kWidestBar = 24;
     constexpr std::size_t kNarrowestBar = 4;
-    constexpr std::int64_t kLines = 200;  // per epoch, at most
+    constexpr std::int64_t kLines = 200;  // at most, per epoch
     const std::size_t room = line_.room();
     if (room == 0) return;
     if (now.step % std::max<std::int64_t>(1, now.steps / kLines) != 0) return;
@@ -84,7 +84,7 @@ class Reporter final : public train::Listener {
                                           now.loss, percent_text(now.accuracy),
                                           grouped(static_cast<std::int64_t>(now.samples_per_s)),
                                           clock_text(now.seconds_left));
-    // The bar takes what the numbers leave.
+    // The bar takes the columns that the numbers leave free.
     const std::size_t taken = before.size() + after.size();
     const std::size_t left = room > taken ? room - taken : 0;
     const std::size_t bar = left < kNarrowestBar ? 0 : std::min(left, kWidestBar);
@@ -148,8 +148,8 @@ std::string closing_text(const Reporter& reporter, const std::string& folder) {
   return text + fmt::format("\nTry  baregrad predict {} test:0\n", shell_word(folder));
 }
 
-/// The picture of the network, where Graphviz is installed. The run is finished and whole without
-/// it: a failure is said and changes nothing.
+/// Draws the network where Graphviz is installed. The run is complete without the picture: a
+/// failure is reported and changes nothing else.
 void draw_graph(const std::string& folder) {
   if (!has_graphviz()) return;
   try {
@@ -159,8 +159,9 @@ void draw_graph(const std::string& folder) {
   }
 }
 
-/// --data as a config keeps it: from the root, since the run may be used from another folder.
-/// Throws ValueError when it names no folder: other places would be looked at, without a word.
+/// The value of --data as the config stores it: an absolute path, since the run may be resumed from
+/// another folder. Throws ValueError when it is not a folder: the search would otherwise silently
+/// go on elsewhere.
 std::string data_folder_of(const char* who, const std::string& given) {
   if (given.empty()) return given;
   std::error_code error;
@@ -171,7 +172,7 @@ std::string data_folder_of(const char* who, const std::string& given) {
   return error ? given : whole.string();
 }
 
-/// What a run was trained on: where --data says, else where the run found it.
+/// The training data of a run: where --data says, else where the run found it.
 train::Task task_of(const char* who, const train::Trained& trained, const std::string& given) {
   train::Config config = trained.config;
   if (!given.empty()) config.data_folder = data_folder_of(who, given);
@@ -202,7 +203,7 @@ int run_train(const TrainCommand& command) {
   Output out;
   train::Config config = command.config;
   config.data_folder = data_folder_of("train", config.data_folder);
-  // Handled from before there is a run: the message says how to resume it.
+  // Installed before the run exists: the message tells how to resume it.
   const InterruptScope interrupts;
   train::Run run = begin_run(command, config);
   const std::string folder = run.folder();
@@ -223,7 +224,8 @@ int run_train(const TrainCommand& command) {
         run.total_step(), printable(reporter.checkpoint), shell_word(folder)));
     json.save();
     out.finish();
-    constexpr int kInterrupted = 130;  // what a shell says of a program that Ctrl-C ended
+    // The exit status that a shell reports for a program ended by Ctrl-C.
+    constexpr int kInterrupted = 130;
     return kInterrupted;
   }
   if (reporter.last) {
@@ -256,7 +258,7 @@ int run_eval(const EvalCommand& command) {
 
 namespace {
 
-/// "test:17" is an image of the test set, with its class; anything else a file.
+/// "test:17" is image 17 of the test set, with its class; anything else is a file.
 struct Asked {
   train::Picture picture;
   std::optional<std::int64_t> truth = {};

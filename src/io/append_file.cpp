@@ -18,7 +18,7 @@ namespace baregrad::io {
 AppendFile::AppendFile(std::string path, std::string who, bool fresh)
     : path_(std::move(path)), who_(std::move(who)) {
   check_path(path_, who_);
-  // Not to wait for the reader of a pipe, which is refused anyway.
+  // O_NONBLOCK: do not wait for the reader of a pipe, which is refused anyway.
   const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | (fresh ? O_EXCL : 0);
   descriptor_ = system_calls.open(path_.c_str(), flags, 0666);
   if (descriptor_ < 0 && fresh && errno == EEXIST) {

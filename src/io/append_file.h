@@ -1,4 +1,4 @@
-// Files that grow: logs, of which every record counts as soon as it is written.
+// Files that grow: logs, where every record counts as soon as it is written.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace baregrad::io {
 
-/// The file is not fresh.
+/// The file exists already.
 class FileExists final : public IoError {
  public:
   using IoError::IoError;
@@ -23,14 +23,14 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  /// Keeps others who lock out until the object goes. Throws IoError when somebody has the file;
-  /// does nothing where the file system has no locks.
+  /// Takes the file's lock for the lifetime of the object. Throws IoError when another process
+  /// holds it; does nothing where the file system has no locks.
   void lock();
-  /// One record, whole: where writing fails in the midst of it, what was written is cut off again.
+  /// Appends one whole record. If writing fails part way, the part is cut off again.
   void append(std::string_view record);
   /// Waits until all is on the disk.
   void flush();
-  /// Keeps the first `bytes` bytes.
+  /// Truncates the file to `bytes` bytes.
   void cut(std::uint64_t bytes);
   std::uint64_t size() const noexcept { return size_; }
   const std::string& path() const noexcept { return path_; }

@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Process numbers repeat, in containers at every start.
+/// Process numbers repeat: in containers at every start.
 std::uint64_t unlikely_number() {
   static std::atomic<std::uint64_t> count{0};
   std::uint64_t number = 0;
@@ -37,7 +37,7 @@ std::uint64_t unlikely_number() {
   return static_cast<std::uint64_t>(now) + count.fetch_add(1);
 }
 
-/// The name of the target is cut where a longer one would leave no room for what follows.
+/// A long name of the target is cut, so that the suffix fits.
 std::string temporary_beside(const std::string& path) {
   constexpr std::size_t kMostName = 200;
   const fs::path target = path;
@@ -53,16 +53,18 @@ int lock_now(int descriptor) {
   return 0;
 }
 
-/// Locks a temporary that was just made. False when remove_abandoned() had the lock before: the
-/// file is gone, or is about to go.
+/// Locks a temporary file that was just created. False when remove_abandoned() got the lock first:
+/// the file is removed, or about to be.
 bool lock_new(int descriptor) {
   const int error = lock_now(descriptor);
-  if (error != 0) return error != EWOULDBLOCK;  // no locks here: nobody removes it either
+  // No locks here: remove_abandoned() removes nothing either.
+  if (error != 0) return error != EWOULDBLOCK;
   struct stat about {};
   return ::fstat(descriptor, &about) == 0 && about.st_nlink > 0;
 }
 
-/// A rename would replace a link, not what it points to (which may not exist yet). 0, or an errno.
+/// A rename would replace a link instead of the file it points to (which may not exist yet). 0, or
+/// an errno.
 int follow_links(std::string& target) {
   fs::path path = target;
   std::error_code error;
@@ -102,7 +104,7 @@ AtomicFile::AtomicFile(std::string target, std::string who)
   if (target_.empty()) fail(ENOENT);
   struct stat about {};
   const bool exists = ::stat(target_.c_str(), &about) == 0;
-  // A name that is too long, for one: the temporary has a shorter one, and could be written.
+  // For example, the name is too long: the temporary name is shorter, and could be written.
   if (!exists && errno != ENOENT) fail(errno);
   if (exists && S_ISDIR(about.st_mode)) fail(EISDIR);
   if (exists && ::access(target_.c_str(), W_OK) != 0) fail(errno);
@@ -157,8 +159,8 @@ void AtomicFile::commit() {
   if (system_calls.fsync(descriptor_) != 0) fail(errno);
   if (system_calls.rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
   temporary_.clear();
-  // The lock goes with the descriptor: not before the file has its name. Everything is on the disk,
-  // so that an error of close() means nothing.
+  // The lock ends with the descriptor, so it is closed only after the rename. All data is on the
+  // disk: an error of close() does not matter.
   system_calls.close(std::exchange(descriptor_, -1));
   const fs::path parent = fs::path(target_).parent_path();
   if (const int error = sync_folder(parent.empty() ? "." : parent.string())) fail(error);
@@ -199,8 +201,8 @@ bool make_new_folder(const std::string& folder, const char* who) {
 
 int sync_folder(const std::string& folder) noexcept {
   const int descriptor = system_calls.open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  // A folder one may write into and not read, and file systems without such a call: all is done
-  // that can be.
+  // A folder that may be written but not read, or a file system without this call: nothing more can
+  // be done.
   if (descriptor < 0) return errno == EACCES ? 0 : errno;
   const int error = system_calls.fsync(descriptor) != 0 && errno != EINVAL ? errno : 0;
   system_calls.close(descriptor);

@@ -1,5 +1,5 @@
-// io/: the only place that opens files for writing, and the one function that does: a file is
-// written whole or not at all.
+// io/: the only folder that opens files for writing. AtomicFile does it: a file is written whole or
+// not at all.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@
 
 namespace baregrad::io {
 
-/// Contents go to a temporary file beside the target, which takes the target's place when all is
-/// on the disk. Devices and pipes are written as they are. Errors are IoErrors that open with
-/// `who` and name the target.
+/// Contents go to a temporary file beside the target, which is renamed to the target when all is on
+/// the disk. Devices and pipes are written directly. An IoError opens with `who` and names the
+/// target.
 class AtomicFile {
  public:
-  /// Throws now when the target could not be written, so that nobody works for something that is
-  /// then lost. Nothing is left behind before open().
+  /// Throws at once when the target cannot be written, before the caller does the work. Creates
+  /// nothing before open().
   AtomicFile(std::string target, std::string who);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  /// Starts the contents. Whatever is not committed is thrown away.
+  /// Starts the contents. Contents that are not committed are discarded.
   void open();
   void write(std::string_view text);
   void commit();
@@ -31,31 +31,31 @@ class AtomicFile {
 
   std::string target_;
   std::string who_;
-  bool replaceable_ = true;  // a plain file, or none yet
-  std::string temporary_;    // while there is one
+  bool replaceable_ = true;  // a regular file, or no file yet
+  std::string temporary_;    // empty: there is none
   int descriptor_ = -1;
 };
 
 /// Makes a folder with its parents; throws IoError.
 void make_folder(const std::string& folder, const char* who);
-/// Makes a folder that does not exist yet, in one that does. False when the name is taken: of
-/// several processes that ask for one name at once, one gets true. Throws IoError.
+/// Makes a new folder in an existing one. False when the name is taken: if several processes ask
+/// for the same name at once, one gets true. Throws IoError.
 bool make_new_folder(const std::string& folder, const char* who);
-/// Makes names in a folder durable. 0, or an errno.
+/// Makes the entries of a folder durable. 0, or an errno.
 int sync_folder(const std::string& folder) noexcept;
 
-// ---- Temporaries that a killed process left.
-// A writer locks its temporary (flock) as soon as it exists, and keeps the lock until the file has
-// its final name. Whoever removes one must hold that lock, and a writer whose temporary was removed
-// before it had the lock takes another. So no order of events removes a temporary in use. Without
-// flock, on some network file systems, nothing is removed.
+// ---- Temporary files left by killed processes. A writer locks its temporary file (flock) as soon
+// as it exists, and keeps the lock until the file has its final name. A remover must hold that
+// lock. A writer whose file was removed before it got the lock creates another. So a file in use is
+// never removed, whatever the order of events. Without flock, as on some network file systems,
+// nothing is removed.
 
-/// Whether a file's name is that of a temporary for a target of this name.
+/// Whether a file name is that of a temporary file for the target's name.
 bool is_temporary_of(std::string_view name, std::string_view target);
-/// Removes a temporary unless somebody, in whatever process, still writes it.
+/// Removes a temporary file unless a process is still writing it.
 void remove_abandoned(const std::string& temporary) noexcept;
 
-/// A whole file at once.
+/// Writes a whole file at once.
 void write_whole(const std::string& target, std::string_view text, const char* who);
 
 }  // namespace baregrad::io

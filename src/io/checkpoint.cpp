@@ -1,4 +1,5 @@
-// Checkpoints: the states of all parts in one safetensors file, and the folder that keeps the last.
+// Checkpoints: the states of all parts in one safetensors file, and the folder that keeps the
+// latest.
 #include <algorithm>
 #include <charconv>
 #include <compare>
@@ -24,12 +25,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Keys of the format's own begin with '/', which no part's name does.
+// The format's own keys begin with '/'; names of parts never do.
 constexpr const char* kFormatKey = "/format";
 constexpr const char* kFormat = "baregrad checkpoint 1";
-constexpr const char* kPartsKey = "/parts";  // all of them, since one may hold nothing
+constexpr const char* kPartsKey = "/parts";  // all part names, since a part may hold nothing
 constexpr const char* kChecksumKey = "/crc32";
-constexpr const char* kGenerationKey = "/generation";  // only where it is not 0
+constexpr const char* kGenerationKey = "/generation";  // only if it is not 0
 constexpr std::string_view kEmptyName = "%00";
 
 constexpr std::string_view kPrefix = "step-";
@@ -50,7 +51,7 @@ std::string escaped(std::string_view part) {
   return out;
 }
 
-/// The inverse; nothing for what escaped() never gives.
+/// The inverse. Empty for text that escaped() never returns.
 std::optional<std::string> unescaped(std::string_view text) {
   if (text == kEmptyName) return std::string();
   if (text.empty()) return {};
@@ -69,7 +70,7 @@ std::optional<std::string> unescaped(std::string_view text) {
   return out;
 }
 
-/// Over names, dtypes, shapes, elements and values, in the order of the header.
+/// The checksum covers names, dtypes, shapes, elements and values, in the order of the header.
 std::string checksum(const NamedTensors& tensors, const Metadata& metadata) {
   uLong crc = crc32(0, nullptr, 0);
   const auto add = [&](std::string_view text) {
@@ -89,7 +90,7 @@ std::string checksum(const NamedTensors& tensors, const Metadata& metadata) {
   return std::to_string(crc);
 }
 
-/// The part a name of the file belongs to, and the name inside of it.
+/// The part that a name of the file belongs to, and the name within the part.
 std::pair<State*, std::string> locate(Checkpoint& checkpoint, const std::string& key,
                                       const std::string& where) {
   const std::size_t slash = key.find('/');
@@ -150,7 +151,7 @@ Checkpoint load_as(const std::string& path, const LoadOptions& options, const ch
   while (!parts.empty()) {
     const std::size_t slash = std::min(parts.find('/'), parts.size());
     const std::optional<std::string> part = unescaped(parts.substr(0, slash));
-    // Values of the metadata may hold what names may not.
+    // Metadata values may contain characters that names may not.
     if (!part || name_fault(*part) != nullptr) {
       throw IoError(message(where, ": damaged list of parts"));
     }
@@ -171,7 +172,7 @@ Checkpoint load_as(const std::string& path, const LoadOptions& options, const ch
   return out;
 }
 
-/// Nothing for a file that cannot be read.
+/// Empty for a file that cannot be read.
 std::optional<std::int64_t> generation_of(const std::string& path) {
   try {
     const Metadata metadata = load_metadata(path, "CheckpointFolder");
@@ -180,7 +181,8 @@ std::optional<std::int64_t> generation_of(const std::string& path) {
     const std::string& text = found->second;
     std::int64_t generation = 0;
     const auto end = std::from_chars(text.data(), text.data() + text.size(), generation);
-    constexpr std::int64_t kMost = std::int64_t{1} << 62;  // room to count on
+    // An upper limit, so that counting up never overflows.
+    constexpr std::int64_t kMost = std::int64_t{1} << 62;
     const bool whole = end.ec == std::errc() && end.ptr == text.data() + text.size();
     if (whole && generation > 0 && generation < kMost) return generation;
   } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): said above
@@ -194,7 +196,7 @@ struct Kept {
   auto operator<=>(const Kept&) const = default;
 };
 
-/// By age, oldest first. A file that cannot be read counts with the newest generation.
+/// Oldest first. A file that cannot be read counts as the newest generation.
 std::vector<Kept> by_age(const std::vector<std::int64_t>& steps,
                          const std::map<std::int64_t, std::optional<std::int64_t>>& generations) {
   std::int64_t newest = 0;
@@ -210,7 +212,7 @@ std::vector<Kept> by_age(const std::vector<std::int64_t>& steps,
   return out;
 }
 
-/// Temporaries of saves that were cut off.
+/// Removes temporary files of interrupted saves.
 void remove_cut_off_saves(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
@@ -234,7 +236,7 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
   return load_as(path, options, "load_checkpoint");
 }
 
-/// What an object has seen of its folder: files need not be opened again at each save.
+/// What an object knows about its folder: files need not be opened again at each save.
 struct CheckpointFolder::Known {
   std::mutex mutex;  // several threads may save
   bool made = false;
@@ -267,7 +269,7 @@ std::vector<std::int64_t> CheckpointFolder::steps() const {
   std::error_code error;
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     const std::int64_t step = step_of(at->path().filename().string());
-    // 000000012 and 0000000012 would be the same step; only the former is ours.
+    // 000000012 and 0000000012 would be the same step; only the first is written by this class.
     if (step >= 0 && at->path().string() == path_of(step)) out.push_back(step);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
@@ -298,7 +300,7 @@ std::string CheckpointFolder::save(std::int64_t step, const Checkpoint& checkpoi
   save_as(path, checkpoint, generation, kWho);
   generations[step] = generation;
 
-  // From here on the new file is safe. One that cannot be removed is no reason to stop a run.
+  // From here on the new file is safe. Failing to remove an old one does not stop a run.
   std::erase_if(old, [&](const Kept& kept) { return kept.step == step; });
   const auto kept = static_cast<std::size_t>(keep_ - 1);
   for (std::size_t i = 0; i + kept < old.size(); ++i) {
@@ -311,7 +313,7 @@ std::string CheckpointFolder::save(std::int64_t step, const Checkpoint& checkpoi
 std::optional<CheckpointFolder::Found> CheckpointFolder::latest() const {
   constexpr const char* kWho = "CheckpointFolder::latest";
   constexpr int kTries = 100;
-  // A run that is going on may remove the files that were just listed: then there are newer ones.
+  // An active run may remove the files that were just listed. Then there are newer ones.
   for (int i = 0; i < kTries; ++i) {
     const std::vector<std::int64_t> all = steps();
     if (all.empty()) return {};

@@ -34,7 +34,7 @@ constexpr std::array<std::uint32_t, 256> crc32c_table() {
   return table;
 }
 
-/// CRC-32C, then turned and shifted, since the checksum of data with a checksum in it is bad.
+/// CRC-32C, rotated and offset: a plain checksum is weak for data that contains checksums.
 std::uint32_t masked_crc(std::string_view data) {
   static constexpr auto kTable = crc32c_table();
   std::uint32_t crc = ~0U;
@@ -90,7 +90,7 @@ std::string event(double wall_time, std::int64_t step, int field, std::string_vi
   return out;
 }
 
-/// Summary: value = 1; of it tag = 1.
+/// Summary: value = 1; in it tag = 1.
 std::string summary(const std::string& tag, std::string_view rest, const char* who) {
   check_name(tag, "the tag", who);
   std::string value;
@@ -104,7 +104,7 @@ std::string summary(const std::string& tag, std::string_view rest, const char* w
 constexpr const char* kEventWriter = "EventWriter";
 constexpr std::string_view kFilePrefix = "events.out.tfevents.";
 
-/// Seconds in the names of the files that are there, the greatest. 0 when there is none.
+/// The greatest time, in seconds, in the names of the existing files. 0 when there is none.
 std::int64_t newest_time(const std::string& folder) {
   constexpr std::size_t kMostDigits = 10;
   std::int64_t newest = 0;
@@ -121,9 +121,9 @@ std::int64_t newest_time(const std::string& folder) {
   return newest;
 }
 
-/// A name that TensorBoard looks for. It reads files in the order of their names, and what a later
-/// run says of a step counts: so each name comes after those that are there, also when the clock
-/// was set back, or when a container starts twice in a second with the same process number.
+/// A name that TensorBoard finds. TensorBoard reads files in the order of their names, and the last
+/// one counts for a step. So each name sorts after the existing ones, even when the clock was set
+/// back, or when a container starts twice within a second with the same process number.
 std::string file_name(const std::string& folder) {
   char host[256] = {};
   if (::gethostname(host, sizeof host - 1) != 0 || host[0] == '\0') host[0] = 'x';
@@ -134,7 +134,7 @@ std::string file_name(const std::string& folder) {
 
 std::unique_ptr<AppendFile> fresh_file(const std::string& folder) {
   make_folder(folder, kEventWriter);
-  constexpr int kTries = 1000;  // others may take names at the same time
+  constexpr int kTries = 1000;  // other processes may take names at the same time
   for (int i = 0;; ++i) {
     const std::string path = (std::filesystem::path(folder) / file_name(folder)).string();
     try {
@@ -187,7 +187,7 @@ void EventWriter::add_scalar(const std::string& tag, double value, std::int64_t 
 void EventWriter::add_text(const std::string& tag, const std::string& text, std::int64_t step,
                            std::optional<double> wall_time) {
   // Value: tensor = 8, metadata = 9. TensorProto: dtype = 1 (7 is a string), tensor_shape = 2,
-  // string_val = 8. TensorShapeProto: dim = 2; of it size = 1. SummaryMetadata: plugin_data = 1; of
+  // string_val = 8. TensorShapeProto: dim = 2; in it size = 1. SummaryMetadata: plugin_data = 1; in
   // it plugin_name = 1.
   std::string size;
   append_integer(size, 1, 1);

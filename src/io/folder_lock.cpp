@@ -1,4 +1,4 @@
-// A lock that the kernel keeps, in a file that says who has it.
+// A file lock (flock). The file names the process that holds it.
 #include "io/folder_lock.h"
 
 #include <cerrno>
@@ -36,7 +36,7 @@ std::string host_name() {
   return host;
 }
 
-/// Who signed the file: "process 12 on host". Nothing while nobody has.
+/// The signature in the file: "process 12 on host". Empty before it is signed.
 struct Holder {
   std::int64_t process = 0;
   std::string host;
@@ -63,8 +63,8 @@ std::optional<Holder> holder_of(const std::string& file) {
   return holder;
 }
 
-/// The holder signs after it has the lock: for an instant the file is empty, or names the one
-/// before, who has ended.
+/// The holder signs after it has the lock. For an instant the file is empty, or names the previous
+/// holder, which has ended.
 std::string describe_holder(const std::string& file) {
   std::optional<Holder> holder;
   for (int i = 0; i < 50; ++i) {
@@ -84,7 +84,7 @@ std::string describe_holder(const std::string& file) {
                             "; stop it first, or take another folder"));
 }
 
-/// FNV-1a; paths are longer than the names of sockets.
+/// FNV-1a. Paths can be longer than socket names.
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3U;
@@ -171,13 +171,14 @@ void FolderLock::lock() {
 
 void FolderLock::lock_socket() {
   socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket_ < 0) return;  // nothing is left to lock with
+  if (socket_ < 0) return;  // no other way to lock
   std::error_code error;
   const std::string path = std::filesystem::canonical(folder_, error).string();
   const std::string name = message("baregrad-folder-", hash_of(path));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());  // a leading NUL: no file
+  // A leading NUL: an abstract socket, not a file.
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (::bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) != 0 &&
       errno == EADDRINUSE) {
@@ -186,7 +187,7 @@ void FolderLock::lock_socket() {
 }
 
 void FolderLock::sign() const noexcept {
-  // For the messages of others. A full disk is no reason not to go on.
+  // The signature only serves error messages: a full disk does not stop the run.
   try {
     const std::string text = message("process ", ::getpid(), " on ", host_name(), "\n");
     if (system_calls.ftruncate(file_, 0) != 0) return;

@@ -1,5 +1,5 @@
-// Readers and writers of the formats, under the name of the public function that was called: `who`
-// opens every message.
+// Readers and writers of the formats. `who`, the public function that was called, opens every
+// message.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ void save_safetensors_as(const std::string& path, const NamedTensors& tensors,
                          const Metadata& metadata, const char* who);
 SafeTensors load_safetensors_as(const std::string& path, const LoadOptions& options,
                                 const char* who);
-/// The metadata alone: reads the header, and no tensor.
+/// Reads the header only, and returns its metadata.
 Metadata load_metadata(const std::string& path, const char* who);
 
 void save_npy_as(const std::string& path, const Tensor& tensor, const char* who);

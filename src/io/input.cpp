@@ -33,7 +33,7 @@ OpenFile::OpenFile(const std::string& path, const char* who) : path_(path), who_
   const auto fail = [&](int error) {
     throw IoError(message(who_, ": cannot read '", path_, "': ", std::strerror(error)));
   };
-  // Not to wait for a pipe that nobody writes to.
+  // O_NONBLOCK: do not wait for the writer of a pipe.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) fail(errno);
   struct stat about {};
@@ -93,7 +93,7 @@ Input buffer(std::span<const std::uint8_t> bytes, const std::string& label, cons
 
 void load_front(Input& input, std::size_t count) {
   if (input.file == nullptr || input.bytes.size() >= count) return;
-  // From the allocator, so that one that is too large is an OutOfMemory.
+  // Memory from the allocator: a file that is too large is an OutOfMemory.
   const Tensor room =
       Tensor::allocate({static_cast<std::int64_t>(count)}, DType::UInt8, input.where.c_str());
   input.file->read(room.data_ptr(), count, 0);

@@ -1,4 +1,4 @@
-// metrics.jsonl: one JSON object a line.
+// metrics.jsonl: one JSON object per line.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kMetricsWriter = "MetricsWriter";
 constexpr std::string_view kStep = "{\"step\":";
 
-/// The step of a whole line of ours; nothing for a line of another program.
+/// The step of a complete line written by MetricsWriter. Empty for any other line.
 std::optional<std::int64_t> step_of(std::string_view line) {
   if (!line.starts_with(kStep) || !line.ends_with('}')) return {};
   line.remove_prefix(kStep.size());
@@ -30,8 +30,8 @@ std::optional<std::int64_t> step_of(std::string_view line) {
   return step;
 }
 
-/// Whether a line of ours may have been cut off like this; `first`: no line stands before it. After
-/// a power cut some file systems leave zeros where the end was to be.
+/// Whether `tail` may be the incomplete end of such a line. `first`: no line stands before it.
+/// After a power failure some file systems leave zeros in place of the end.
 bool may_be_torn(std::string_view tail, bool first) {
   const std::size_t last = tail.find_last_not_of('\0');
   if (last == std::string_view::npos) return true;
@@ -39,12 +39,12 @@ bool may_be_torn(std::string_view tail, bool first) {
   return tail.starts_with(kStep) || (!first && kStep.starts_with(tail));
 }
 
-/// What of a file stays: whole lines of steps before `resume_step`.
+/// The part of a file that is kept: whole lines of steps before `resume_step`.
 struct Good {
   std::size_t bytes = 0;
-  bool ends = true;  ///< with the end of a line
+  bool ends = true;  ///< the last line ends with a newline
 };
-/// Throws IoError for a file that somebody else wrote.
+/// Throws IoError for a file that another program wrote.
 Good good_part(std::string_view text, std::optional<std::int64_t> resume_step,
                const std::string& path) {
   Good good;
@@ -81,7 +81,7 @@ void append_value(std::string& out, const MetricValue& value) {
 
 constexpr const char* kWrite = "MetricsWriter::write";
 
-/// Names are those of one JSON object, which has each once.
+/// A JSON object has each name once.
 void check_names(const Metrics& metrics) {
   std::vector<std::string_view> names = {"step"};
   for (const auto& [name, value] : metrics) {

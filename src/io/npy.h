@@ -11,15 +11,15 @@
 
 namespace baregrad::io {
 
-/// Bytes that tell how long the header is: magic, version, length.
+/// The bytes that state the length of the header: magic, version, length.
 inline constexpr std::size_t kNpyPreamble = 12;
-/// Most bytes of a header, as in NumPy: the shape of 16 sizes and a dtype need a few hundred.
+/// The header's size limit, as in NumPy: a shape of 16 sizes and a dtype need a few hundred bytes.
 inline constexpr std::size_t kMostNpyHeader = 10'000;
 
-/// Bytes up to the data, from the first kNpyPreamble bytes (or all there are). Throws IoError that
-/// opens with `where`.
+/// The offset of the data, from the first kNpyPreamble bytes (or all there are). Throws an IoError
+/// that opens with `where`.
 std::size_t npy_data_offset(std::span<const std::uint8_t> start, const std::string& where);
-/// What the header, of npy_data_offset() bytes, declares.
+/// The elements that the header of npy_data_offset() bytes declares.
 Elements npy_elements(std::span<const std::uint8_t> header, const std::string& where);
 /// Throws IoError unless `elements` take exactly `available` bytes.
 void check_npy_bytes(const Elements& elements, std::uint64_t available, const std::string& where);

@@ -25,7 +25,7 @@ Tensor read_member(const ZipMember& member, const std::string& where) {
   reader.read(header.data(), first);
   const std::size_t begin = npy_data_offset({header.data(), first}, where);
   if (begin > member.bytes) throw IoError(message(where, ": ends within the header"));
-  // A header is never shorter than the preamble of version 1 with an empty literal, 10 bytes.
+  // A header is at least 10 bytes: the preamble of version 1 with an empty literal.
   if (begin < first) throw IoError(message(where, ": its header is empty"));
   reader.read(header.data() + first, begin - first);
   const Elements elements = npy_elements({header.data(), begin}, where);

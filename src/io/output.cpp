@@ -14,7 +14,7 @@ namespace baregrad::io {
 
 namespace {
 
-/// `count` items that lie `stride` bytes apart, side by side.
+/// Copies `count` items that lie `stride` bytes apart into a contiguous block.
 template <std::size_t Width>
 void gather(char* out, const char* in, std::int64_t count, std::int64_t stride) noexcept {
   for (std::int64_t i = 0; i < count; ++i) std::memcpy(out + i * Width, in + i * stride, Width);
@@ -47,7 +47,7 @@ void write_elements(const Tensor& tensor, const Sink& sink) {
   const int last = tensor.ndim() - 1;  // a 0-d tensor is contiguous
   Dims at(tensor.ndim(), 0);
   std::int64_t row = 0;   // bytes from `data` to the current row
-  std::int64_t used = 0;  // of the block
+  std::int64_t used = 0;  // bytes of the block in use
   const auto flush = [&] {
     sink({block.data(), static_cast<std::size_t>(used)});
     used = 0;

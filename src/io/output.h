@@ -1,4 +1,4 @@
-// Writing: somewhere for bytes to go, and the elements of a tensor on their way there.
+// Writing: byte sinks, and the elements of a tensor in row-major order.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ namespace baregrad::io {
 
 using Sink = std::function<void(std::string_view)>;
 
-/// All elements, row-major, in blocks: one where they lie so already, else a few KB at a time.
+/// Writes all elements in row-major order: in one block if they are contiguous, else a few KB at a
+/// time.
 void write_elements(const Tensor& tensor, const Sink& sink);
 
 /// Runs `write(sink)` into a file, whole or not at all, or into memory.
@@ -22,7 +23,7 @@ void write_file(const std::string& path, const char* who,
                 const std::function<void(const Sink&)>& write);
 Bytes write_bytes(const std::function<void(const Sink&)>& write);
 
-/// Throws ValueError for an undefined tensor and for a name that occurs twice.
+/// Throws ValueError for an undefined tensor and for a repeated name.
 void check_named(const NamedTensors& tensors, const char* who);
 
 /// Appends a little-endian number.

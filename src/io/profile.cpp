@@ -1,4 +1,4 @@
-// Recordings of the profiler, from and to files.
+// Writing and reading recordings of the profiler.
 #include "baregrad/profile.h"
 
 #include <filesystem>
@@ -18,7 +18,7 @@ std::uint64_t begin(const std::string& file) {
     throw ValueError(message(kWho, ": a recording into '", *target, "' is running; stop it first"));
   }
   const io::AtomicFile probe(file, kWho);
-  // The working folder may be another by the end.
+  // The working folder may change before the end of the recording.
   const std::uint64_t number = begin_recording(std::filesystem::absolute(file).string());
   if (number == 0) throw ValueError(message(kWho, ": another thread started a recording just now"));
   return number;

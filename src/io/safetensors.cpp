@@ -33,13 +33,13 @@ struct Entry {
   std::size_t end = 0;
 };
 
-/// Reads the header: an object of objects with known keys. There is nothing to recurse into, so
-/// depth is no danger. Everything that is not exactly so is an IoError.
+/// Reads the header: an object of objects with known keys. It does not recurse, so the depth is
+/// bounded. Anything else is an IoError.
 class Header {
  public:
   Header(const Input& input, std::string_view text) : input_(input), text_(text) {}
 
-  /// In a deque, since one allocation for all of them could be larger than the file.
+  /// A deque: one allocation for all entries could be larger than the file.
   std::deque<Entry> entries;
   Metadata metadata;
 
@@ -78,7 +78,7 @@ class Header {
     ++at_;
   }
 
-  /// A comma, or the end of a list.
+  /// True after a comma, false at the end of a list.
   bool goes_on(char end) {
     const char c = peek();
     if (c != ',' && c != end) fail(message("expected ',' or '", end, "'"));
@@ -86,7 +86,7 @@ class Header {
     return c == ',';
   }
 
-  /// Calls `value(key)` where the value of each key begins.
+  /// Calls `value(key)` at the start of the value of each key.
   template <class F>
   void object(const F& value) {
     expect('{');
@@ -185,7 +185,7 @@ class Header {
     return value;
   }
 
-  /// Calls `value(number)` for each of a list.
+  /// Calls `value(number)` for each number of a list.
   template <class F>
   void numbers(const F& value) {
     expect('[');
@@ -198,7 +198,7 @@ class Header {
     } while (goes_on(']'));
   }
 
-  /// The text is UTF-8 already, but an escape may stand for a NUL character.
+  /// The text is valid UTF-8, but an escape may encode a NUL character.
   void check_key(const char* what, std::string_view key) const {
     if (const char* fault = name_fault(key)) fail(message(what, " ", quoted_name(key), " ", fault));
   }
@@ -274,7 +274,7 @@ class Header {
     if (twice != names.end()) fail(message("tensor ", quoted_name(*twice), " occurs twice"));
   }
 
-  // What ends a stretch of plain characters.
+  // The characters that end a run of plain characters.
   static constexpr std::string_view kSpecial{
       "\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20\21\22\23\24\25\26\27\30\31\32\33\34\35\36\37\""
       "\\",
@@ -283,11 +283,12 @@ class Header {
   const Input& input_;
   std::string_view text_;
   std::size_t at_ = 0;
-  std::string about_;  // "tensor 'a': " while one is read
+  std::string about_;  // "tensor 'a': " while an entry is read
   bool metadata_seen_ = false;
 };
 
-/// Every tensor inside of the data, as long as its shape says, and the data covered exactly once.
+/// Checks that every tensor lies inside the data, has the size of its shape, and that together they
+/// cover the data exactly once.
 void check_offsets(const std::deque<Entry>& entries, std::size_t data_bytes, const Input& input) {
   const auto fail = [&](const Entry& entry, const std::string& what) {
     throw IoError(message(input.where, ": tensor ", quoted_name(entry.name), ": ", what));
@@ -328,7 +329,7 @@ void check_offsets(const std::deque<Entry>& entries, std::size_t data_bytes, con
   }
 }
 
-/// Length and header, the data checked against both.
+/// Reads length and header, and checks both against the data.
 Header read_header(Input& input, std::size_t& data_begin) {
   const std::size_t size = input.size;
   if (size < kLengthBytes) {
@@ -391,7 +392,7 @@ void write(const Sink& sink, const NamedTensors& tensors, const Metadata& metada
     header += ',';
   }
 
-  // Widest first: every tensor then begins at a multiple of its item size.
+  // Widest dtype first: every tensor then begins at a multiple of its item size.
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto width = [&](std::size_t i) { return itemsize(tensors[i].tensor.dtype()); };
@@ -415,7 +416,7 @@ void write(const Sink& sink, const NamedTensors& tensors, const Metadata& metada
   }
   if (header.size() > 1) header.pop_back();
   header += '}';
-  // Spaces up to where a cache line begins.
+  // Spaces up to the next cache line.
   header.append(kAlignment - 1 - (kLengthBytes + header.size() + kAlignment - 1) % kAlignment, ' ');
   if (header.size() > kMostHeaderBytes) {
     throw ValueError(message(who, ": names and metadata take ", header.size(),

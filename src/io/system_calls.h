@@ -1,4 +1,4 @@
-// The system calls that writing files makes, in a table: tests put failing ones in their place.
+// The system calls for writing files, in a table, so that tests can replace them by failing ones.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct SystemCalls {
   int (*flock)(int descriptor, int operation);
 };
 
-/// Only tests write here.
+/// Written only by tests.
 extern SystemCalls system_calls;
 
 }  // namespace baregrad::io

@@ -1,4 +1,4 @@
-// Text inside of files: UTF-8, JSON strings, names in messages.
+// Text in files: UTF-8, JSON strings, names in messages.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@ namespace baregrad::io {
 /// No overlong forms, no surrogates, nothing above U+10FFFF.
 bool is_utf8(std::string_view text) noexcept;
 
-/// What is wrong with a name in a file, null for a good one. A name is UTF-8 and holds no NUL
-/// character: programs that take it for the end would see another name.
+/// The fault of a name in a file, or null. A valid name is UTF-8 without NUL characters: programs
+/// that treat NUL as the end would see another name.
 const char* name_fault(std::string_view name) noexcept;
-/// Throws ValueError for a bad name: "who: what 'name' holds a NUL character".
+/// Throws ValueError for an invalid name: "who: what 'name' holds a NUL character".
 void check_name(std::string_view name, const char* what, const char* who);
 /// Throws ValueError for a path with a NUL character: the system would open another file.
 void check_path(std::string_view path, std::string_view who);
 
-/// Appends `text`, which is UTF-8, in quotes, escaped as JSON wants it.
+/// Appends `text`, which is UTF-8, as a quoted JSON string.
 void append_json_string(std::string& out, std::string_view text);
 
-/// A name from a file for a message: in quotes, cut to a readable length, what a terminal would not
-/// only show escaped.
+/// A name from a file, for a message: quoted, cut to a readable length, with control characters
+/// escaped.
 std::string quoted_name(std::string_view name);
 
 }  // namespace baregrad::io

@@ -17,26 +17,26 @@ struct ZipMember {
   std::uint64_t bytes = 0;  // unpacked, as declared
   std::uint32_t crc = 0;    // of the unpacked bytes
   bool deflated = false;
-  std::span<const std::uint8_t> packed;  // inside of the input
+  std::span<const std::uint8_t> packed;  // inside the input
 };
 
-/// The directory, in its order. Members lie inside of the input, apart from each other, and declare
-/// no more bytes than theirs can unpack to. Throws IoError.
+/// Reads the directory, in its order. The members lie inside the input, do not overlap, and declare
+/// no more bytes than their data can unpack to. Throws IoError.
 std::vector<ZipMember> zip_members(const Input& input);
 
-/// Unpacks a member piece by piece, never more than it declares.
+/// Unpacks a member piece by piece, up to its declared size.
 class ZipReader {
  public:
-  /// `where` opens messages.
+  /// `where` opens the messages.
   ZipReader(const ZipMember& member, std::string where);
   ~ZipReader();
   ZipReader(const ZipReader&) = delete;
   ZipReader& operator=(const ZipReader&) = delete;
 
-  /// The next `bytes` of the member; the caller asks for no more than are left. Throws IoError when
-  /// the packed data ends before or is damaged.
+  /// Reads the next `bytes` of the member. The caller asks for no more than are left. Throws
+  /// IoError when the packed data ends early or is damaged.
   void read(void* out, std::size_t bytes);
-  /// Throws IoError unless exactly all of it was read and the checksum fits.
+  /// Throws IoError unless all of it was read and the checksum matches.
   void finish();
 
  private:
@@ -53,10 +53,10 @@ class ZipReader {
 /// Writes members one after the other, then the directory.
 class ZipWriter {
  public:
-  /// `who` opens messages.
+  /// `who` opens the messages.
   explicit ZipWriter(Sink sink, const char* who = "save_npz") : sink_(std::move(sink)), who_(who) {}
 
-  /// `contents(sink)` gives the same `bytes` each time it is called.
+  /// `contents(sink)` must write the same `bytes` each time it is called.
   void add(const std::string& name, std::uint64_t bytes, bool deflate,
            const std::function<void(const Sink&)>& contents);
   void finish();

@@ -1,4 +1,4 @@
-// Reading zip archives: the directory is checked as a whole before a byte is unpacked.
+// Reading zip archives. The whole directory is checked before any data is unpacked.
 // https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
 #include <algorithm>
 #include <cstring>
@@ -25,8 +25,8 @@ constexpr std::size_t kEnd64Bytes = 56;
 constexpr std::size_t kLocator64Bytes = 20;
 constexpr std::size_t kEntryBytes = 46;
 constexpr std::size_t kLocalBytes = 30;
-constexpr std::uint32_t kIn64 = 0xFFFFFFFF;  // "see the zip64 field"
-constexpr std::uint64_t kMostRatio = 1032;   // deflate packs 258 bytes into two bits at best
+constexpr std::uint32_t kIn64 = 0xFFFFFFFF;  // the value is in the zip64 field
+constexpr std::uint64_t kMostRatio = 1032;   // deflate packs at most 258 bytes into two bits
 
 struct Directory {
   std::uint64_t begin = 0;
@@ -40,7 +40,7 @@ class Reader {
 
   std::vector<ZipMember> members() {
     const Directory directory = find_directory();
-    // An entry takes kEntryBytes at least: a count that lies asks for no memory.
+    // An entry takes at least kEntryBytes: a false count cannot cause a large allocation.
     if (directory.count > (directory.end - directory.begin) / kEntryBytes) {
       fail(message("declares ", directory.count, " members, more than its directory can hold"));
     }
@@ -102,7 +102,7 @@ class Reader {
     return out;
   }
 
-  /// Reads one entry of the directory; where the next begins.
+  /// Reads one entry of the directory and returns the start of the next.
   std::uint64_t entry(std::uint64_t begin, const Directory& directory,
                       std::vector<ZipMember>& out) {
     if (directory.end - begin < kEntryBytes || u32(begin) != kEntrySignature) {
@@ -131,7 +131,7 @@ class Reader {
     read_extra64(begin + kEntryBytes + name_bytes, extra_bytes, {&member.bytes, &packed, &local},
                  about);
 
-    // The data stands behind the local header, which repeats what is here.
+    // The data follows the local header, which repeats the fields read here.
     if (local > directory.begin || directory.begin - local < kLocalBytes) {
       fail(about + "lies outside of the archive");
     }
@@ -154,7 +154,7 @@ class Reader {
     return begin + kEntryBytes + rest;
   }
 
-  /// Replaces the values that say so by those of the zip64 field.
+  /// Replaces values marked kIn64 by those of the zip64 field.
   void read_extra64(std::uint64_t begin, std::uint64_t bytes,
                     std::initializer_list<std::uint64_t*> values, const std::string& about) const {
     if (std::none_of(values.begin(), values.end(), [](const auto* v) { return *v == kIn64; })) {
@@ -177,8 +177,7 @@ class Reader {
       }
       return;
     }
-    // Without a zip64 field the values are what they are: the checks that follow refuse them where
-    // the archive is smaller.
+    // Without a zip64 field the values stay; later checks refuse them if the archive is smaller.
   }
 
   void check_overlap(const std::vector<ZipMember>& members) {
@@ -228,7 +227,7 @@ ZipReader::~ZipReader() {
 void ZipReader::fail(const char* what) const { throw IoError(message(where_, ": ", what)); }
 
 void ZipReader::read(void* out, std::size_t bytes) {
-  constexpr std::size_t kStep = 1U << 20;    // what is unpacked between two polls
+  constexpr std::size_t kStep = 1U << 20;    // bytes unpacked between two polls for interrupts
   constexpr std::size_t kMostIn = 1U << 30;  // zlib counts in 32 bits
   auto* to = static_cast<std::uint8_t*>(out);
   while (bytes > 0) {
@@ -264,7 +263,7 @@ void ZipReader::read(void* out, std::size_t bytes) {
 
 void ZipReader::finish() {
   if (stream_ != nullptr) {
-    // One more byte tells the end of the stream from data beyond the declared size.
+    // One more byte distinguishes the end of the stream from data beyond the declared size.
     z_stream& z = stream_->z;
     const auto rest = member_.packed.subspan(stream_->taken);
     std::uint8_t beyond = 0;

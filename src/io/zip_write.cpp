@@ -1,4 +1,4 @@
-// Writing zip archives in one pass. Dates are left at 1980: the same tensors give the same bytes.
+// Writing zip archives in one pass. The date is always 1980: the same tensors give the same bytes.
 #include <algorithm>
 #include <memory>
 
@@ -31,7 +31,7 @@ void in_steps(std::string_view part, const F& use) {
   }
 }
 
-/// Deflates what it is given and passes it on.
+/// Deflates its input and passes the result on.
 class Deflater {
  public:
   Deflater(Sink sink, const char* who) : sink_(std::move(sink)) {
@@ -75,9 +75,9 @@ void ZipWriter::add(const std::string& name, std::uint64_t bytes, bool deflate,
   const auto add_crc = [&](const Bytef* data, uInt count) {
     crc = static_cast<std::uint32_t>(crc32(crc, data, count));
   };
-  // Stored members are read twice, so that their header can state the checksum; what deflate makes
-  // of the others is known only at their end. Data that does not shrink grows by a few bytes in
-  // 16 KB: room for it decides about zip64.
+  // Stored members are read twice, so that their header can state the checksum. The size of a
+  // deflated member is known only at its end: incompressible data grows by a few bytes per 16 KB,
+  // and zip64 is chosen by that upper bound.
   if (!deflate) contents([&](std::string_view part) { in_steps(part, add_crc); });
   const bool wide = bytes + bytes / 1000 + 1000 >= kSizeIn64;
   const auto flags = static_cast<std::uint16_t>(kUtf8Name | (deflate ? kSizesFollow : 0));

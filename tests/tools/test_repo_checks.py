@@ -1,9 +1,10 @@
-"""Tests of check_layers.py, check_repo.py and readme_example.py on small made-up inputs."""
+"""Tests of check_layers.py, check_repo.py, check_comments.py and readme_example.py on small made-up inputs."""
 
 import pathlib
 import tempfile
 import unittest
 
+import check_comments
 import check_layers
 import check_repo
 import readme_example
@@ -123,6 +124,65 @@ class CheckRepoTest(unittest.TestCase):
         self.assert_one("src/a.cpp", "// A file.\n\tint x;\n", "tab")
         self.assert_one("src/a.cpp", "// A file.", "newline")
         self.assertEqual(check_repo.check_text("a.sh", "#!/bin/sh\n# A script.\n"), [])
+
+
+class CheckCommentsTest(unittest.TestCase):
+    CODE = {
+        "src/core/tensor.h": '// A tensor.\nvoid read_all(Layout& shape); int total_;\nsave("log.jsonl");\n',
+        "src/core/tensor.cpp": "// Reading.\n#include <sys/mman.h>\nnamespace baregrad { int kTile; }\n",
+        "docs/design.md": "# The design\n",
+    }
+
+    def found(self, path, text):
+        """The paths and names that the check misses in one more file."""
+        problems = check_comments.check(self.CODE | {path: text})
+        for problem in problems:
+            self.assertTrue(problem.startswith(f"{path}:"), problem)
+        return [problem.split(": ")[1] for problem in problems]
+
+    def test_what_exists_passes(self):
+        for text in ("tensor.h, core/tensor.cpp, src/core/ and tensor.{h,cpp}", "core/*.h", "sys/mman.h, log.jsonl",
+                     "`read_all` and read_all(), baregrad::kTile, Layout::shape", "the member total", "read_*",
+                     "NAME.jsonl, DIR/OUT_DIR/x.h, <kind>.cpp, build/x.h", "a read/write lock, 3 km/h, x_1 + w_i",
+                     "https://example.org/no/such_file.h", "`x + 1`, `make test`, `--json FILE`", "std::no_such_thing"):
+            with self.subTest(text=text):
+                self.assertEqual(self.found("src/core/a.cpp", f"// {text}\n"), [])
+                self.assertEqual(self.found("docs/a.md", f"{text}\n"), [])
+
+    def test_missing_paths(self):
+        for path in ("ops/tensor.h", "irregular.cpp", "docs/x.md", "tests/foo/", "src/kernels/gemm", "tensor.{h,py}",
+                     "core/*.def"):
+            with self.subTest(path=path):
+                self.assertEqual(self.found("src/core/a.cpp", f"// See {path}.\n"), [path])
+
+    def test_missing_names(self):
+        for text, name in (("`forget_all` does", "forget_all"), ("calls forget()", "forget"),
+                           ("baregrad::forget, which", "baregrad::forget"), ("what forget_all does", "forget_all"),
+                           ("a PlainCall", "PlainCall"), ("kPlain bytes", "kPlain"), ("forget_* functions", "forget_*"),
+                           ("`plain`", "plain"), ("BAREGRAD_PLAIN", "BAREGRAD_PLAIN")):
+            with self.subTest(text=text):
+                self.assertEqual(self.found("src/core/a.cpp", f"int a; // {text}\n"), [name])
+                self.assertEqual(self.found("docs/a.md", f"{text}\n"), [name])
+
+    def test_a_folder_in_backticks_is_a_path(self):
+        self.assertEqual(self.found("docs/a.md", "`kernels/` and `core/`\n"), ["kernels/"])
+
+    def test_every_kind_of_comment_is_read_and_code_is_not(self):
+        for path, text in (
+            ("src/a.h", '/* lost.h */ const char* s = "gone.h // gone.h"; char c = \'"\'; // lost.py\n'),
+            ("a.py", '"""lost.h"""\ns = "gone.h # gone.h"\ndef f():\n    """lost.py"""\n'),
+            ("a.sh", 'echo "gone.h" # lost.h lost.py\n'),
+            ("Makefile", "# lost.h lost.py\na: gone.h\n"),
+        ):
+            with self.subTest(path=path):
+                self.assertEqual(sorted(self.found(path, text)), ["lost.h", "lost.py"])
+
+    def test_names_in_comments_alone_do_not_count(self):
+        problems = check_comments.check({"a.h": "// run_all() is below.\n", "b.h": "// See run_all().\n"})
+        self.assertEqual(problems, ["a.h:1: run_all: no such name in code", "b.h:1: run_all: no such name in code"])
+
+    def test_a_document_may_introduce_names_in_its_code(self):
+        self.assertEqual(self.found("docs/a.md", "`fresh` and fresh_()\n```cpp\nvoid fresh();\n```\n"), [])
 
 
 class ReadmeExampleTest(unittest.TestCase):
