@@ -1,5 +1,7 @@
 """Writes the type stubs of a built baregrad._core beside it: make_stubs.py FOLDER_OF_THE_PACKAGE
 
+The stub of baregrad.optim.optimizers is written too: its signatures come from the engine.
+
 nanobind's stubgen does the work, with stubs.pat for the operators. This script corrects the rest for
 type checkers: `bool`, `int` and `float` are also names of dtypes and of methods, so annotations say
 builtins.bool; bare generics get their parameters; names that signatures use are imported.
@@ -8,6 +10,8 @@ builtins.bool; bare generics get their parameters; names that signatures use are
 import ast
 import builtins
 import collections.abc
+import importlib
+import inspect
 import pathlib
 import re
 import shutil
@@ -93,6 +97,24 @@ def with_imports(text: str, engine_names: set[str]) -> str:
     return text[:first.start()] + "\n".join(lines) + "\n" + text[first.start():]
 
 
+def write_optimizers_stub(package: pathlib.Path) -> None:
+    """The classes of optimizers.py with the arguments that they have at run time."""
+    module = importlib.import_module("baregrad.optim.optimizers")
+    text = '"""The optimizers, with the options of the engine\'s."""\n\n'
+    text += "from baregrad.optim.optimizer import Optimizer, Params\n\n"
+    text += f"__all__ = {module.__all__}\n"
+    known = {"Optimizer"}
+    classes = [getattr(module, name) for name in module.__all__]
+    while classes:
+        ready = [kind for kind in classes if kind.__base__.__name__ in known]
+        for kind in ready:
+            text += f"\nclass {kind.__name__}({kind.__base__.__name__}):\n"
+            text += f"    def __init__{inspect.signature(kind.__init__)}: ...\n"
+            known.add(kind.__name__)
+        classes = [kind for kind in classes if kind not in ready]
+    (package / "optim" / "optimizers.pyi").write_text(text, encoding="utf-8")
+
+
 def main() -> int:
     root = pathlib.Path(sys.argv[1])
     package = root / "baregrad"
@@ -110,6 +132,7 @@ def main() -> int:
         text = re.sub(r"^__all__: list =", "__all__: list[str] =", text, flags=re.MULTILINE)
         text = with_whole_annotations(text)
         stub.write_text(with_imports(text, engine_names), encoding="utf-8")
+    write_optimizers_stub(package)
     return 0
 
 

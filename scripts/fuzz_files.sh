@@ -29,7 +29,7 @@ done
 
 mapfile -t sources < <(printf '%s\n' src/core/*.cpp src/io/*.cpp \
   src/data/{source,idx,csv,pnm,png,image}.cpp src/parallel/interrupt.cpp tests/fuzz_files/*.cpp |
-  grep -v -e src/io/profile.cpp -e '/test_' -e fuzz_main.cpp)
+  grep -v -e '/test_' -e fuzz_main.cpp)
 mkdir -p "$out/objects"
 compile() { # SOURCE OBJECT [FLAGS]
   "${launcher[@]}" "$cxx" "${flags[@]}" "${@:3}" -c "$1" -o "$2"

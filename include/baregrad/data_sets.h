@@ -16,7 +16,7 @@ struct ImageSet {
   Tensor images;                     ///< uint8 [N,28,28]
   Tensor labels;                     ///< int64 [N], from 0 to 9
   std::vector<std::string> classes;  ///< what each label is called
-  std::string name;                  ///< "mnist", "fashion" or "digits"
+  std::string name;                  ///< one of dataset_names()
   std::filesystem::path folder;      ///< where it came from; empty for digits
 };
 
@@ -38,7 +38,9 @@ BAREGRAD_API ImageSet fashion_mnist(const std::filesystem::path& root = {}, bool
 /// alone, on any machine, at any number of threads; the labels 0 to 9 are mixed.
 BAREGRAD_API ImageSet digits(std::int64_t count, std::uint64_t seed = 0);
 
-/// "mnist" where its files are found, else "fashion", else "digits".
+/// "mnist", "fashion", "digits": what load_dataset knows, the best first.
+BAREGRAD_API std::vector<std::string> dataset_names();
+/// The first of these whose files are found; "digits" needs none.
 BAREGRAD_API std::string best_available(const std::filesystem::path& given = {});
 /// By name; "best" asks best_available. Digits come as many as MNIST has, from one seed to train
 /// with and another to test. `at_most`: only the first so many; 0: all.

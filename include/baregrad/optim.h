@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -101,49 +102,79 @@ class BAREGRAD_API Optimizer {
   std::unique_ptr<Impl> impl_;
 };
 
+/// The values that an option may have: from `least` to `most`, without `most` itself where `below`.
+struct OptionRange {
+  double least;
+  double most;
+  bool below = false;
+};
+inline constexpr OptionRange kAnyNumber{-std::numeric_limits<double>::infinity(),
+                                        std::numeric_limits<double>::infinity()};
+inline constexpr OptionRange kNotNegative{0, std::numeric_limits<double>::infinity()};
+inline constexpr OptionRange kBelowOne{0, 1, true};
+inline constexpr OptionRange kSwitch{0, 1};
+
+// The options of an optimizer are described once, by a struct: its name, the members with their
+// defaults, and `fields`, which calls field(name, member, range) for each of them in the order of
+// the members. Checks, groups, saved states and the arguments in Python follow from it.
+
 struct SGDOptions {
+  static constexpr const char* kName = "SGD";
   double lr = 1e-3;
   double momentum = 0;
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
   bool maximize = false;
-};
-class BAREGRAD_API SGD : public Optimizer {
- public:
-  explicit SGD(Tensors params, const SGDOptions& options = {});
-  void add_group(Tensors params, const SGDOptions& options = {});
+
+  template <class Options, class F>
+  static constexpr void fields(Options& o, const F& field) {
+    field("lr", o.lr, kNotNegative);
+    field("momentum", o.momentum, kNotNegative);
+    field("dampening", o.dampening, kAnyNumber);
+    field("weight_decay", o.weight_decay, kNotNegative);
+    field("nesterov", o.nesterov, kSwitch);
+    field("maximize", o.maximize, kSwitch);
+  }
 };
 
 struct AdamOptions {
+  static constexpr const char* kName = "Adam";
   double lr = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0;  ///< times the parameter, added to the gradient
   bool maximize = false;
-};
-class BAREGRAD_API Adam : public Optimizer {
- public:
-  explicit Adam(Tensors params, const AdamOptions& options = {});
-  void add_group(Tensors params, const AdamOptions& options = {});
+
+  template <class Options, class F>
+  static constexpr void fields(Options& o, const F& field) {
+    field("lr", o.lr, kNotNegative);
+    field("beta1", o.beta1, kBelowOne);
+    field("beta2", o.beta2, kBelowOne);
+    field("eps", o.eps, kNotNegative);
+    field("weight_decay", o.weight_decay, kNotNegative);
+    field("maximize", o.maximize, kSwitch);
+  }
 };
 
 struct AdamWOptions {
+  static constexpr const char* kName = "AdamW";
   double lr = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 1e-2;  ///< apart from the gradient: parameters shrink by lr * weight_decay
   bool maximize = false;
-};
-class BAREGRAD_API AdamW : public Optimizer {
- public:
-  explicit AdamW(Tensors params, const AdamWOptions& options = {});
-  void add_group(Tensors params, const AdamWOptions& options = {});
+
+  template <class Options, class F>
+  static constexpr void fields(Options& o, const F& field) {
+    AdamOptions::fields(o, field);
+  }
 };
 
 struct RMSpropOptions {
+  static constexpr const char* kName = "RMSprop";
   double lr = 1e-2;
   double alpha = 0.99;
   double eps = 1e-8;
@@ -151,40 +182,77 @@ struct RMSpropOptions {
   double momentum = 0;
   bool centered = false;  ///< by the variance; never negative here, PyTorch's may be by rounding
   bool maximize = false;
-};
-class BAREGRAD_API RMSprop : public Optimizer {
- public:
-  explicit RMSprop(Tensors params, const RMSpropOptions& options = {});
-  void add_group(Tensors params, const RMSpropOptions& options = {});
+
+  template <class Options, class F>
+  static constexpr void fields(Options& o, const F& field) {
+    field("lr", o.lr, kNotNegative);
+    field("alpha", o.alpha, kNotNegative);
+    field("eps", o.eps, kNotNegative);
+    field("weight_decay", o.weight_decay, kNotNegative);
+    field("momentum", o.momentum, kNotNegative);
+    field("centered", o.centered, kSwitch);
+    field("maximize", o.maximize, kSwitch);
+  }
 };
 
 struct AdagradOptions {
+  static constexpr const char* kName = "Adagrad";
   double lr = 1e-2;
   double lr_decay = 0;
   double weight_decay = 0;
   double initial_accumulator_value = 0;
   double eps = 1e-10;
   bool maximize = false;
-};
-class BAREGRAD_API Adagrad : public Optimizer {
- public:
-  explicit Adagrad(Tensors params, const AdagradOptions& options = {});
-  void add_group(Tensors params, const AdagradOptions& options = {});
+
+  template <class Options, class F>
+  static constexpr void fields(Options& o, const F& field) {
+    field("lr", o.lr, kNotNegative);
+    field("lr_decay", o.lr_decay, kNotNegative);
+    field("weight_decay", o.weight_decay, kNotNegative);
+    field("initial_accumulator_value", o.initial_accumulator_value, kNotNegative);
+    field("eps", o.eps, kNotNegative);
+    field("maximize", o.maximize, kSwitch);
+  }
 };
 
 /// Chen et al. 2023: the sign of a mean of gradients, and weight decay apart from it.
 struct LionOptions {
+  static constexpr const char* kName = "Lion";
   double lr = 1e-4;
   double beta1 = 0.9;
   double beta2 = 0.99;
   double weight_decay = 0;
   bool maximize = false;
+
+  template <class Options, class F>
+  static constexpr void fields(Options& o, const F& field) {
+    field("lr", o.lr, kNotNegative);
+    field("beta1", o.beta1, kBelowOne);
+    field("beta2", o.beta2, kBelowOne);
+    field("weight_decay", o.weight_decay, kNotNegative);
+    field("maximize", o.maximize, kSwitch);
+  }
 };
-class BAREGRAD_API Lion : public Optimizer {
+
+/// The optimizer with these options: SGD(params, {.lr = 0.1}).
+template <class O>
+class BAREGRAD_API OptimizerWith : public Optimizer {
  public:
-  explicit Lion(Tensors params, const LionOptions& options = {});
-  void add_group(Tensors params, const LionOptions& options = {});
+  using Options = O;
+  explicit OptimizerWith(Tensors params, const Options& options = {});
+  void add_group(Tensors params, const Options& options = {});
 };
+using SGD = OptimizerWith<SGDOptions>;
+using Adam = OptimizerWith<AdamOptions>;
+using AdamW = OptimizerWith<AdamWOptions>;
+using RMSprop = OptimizerWith<RMSpropOptions>;
+using Adagrad = OptimizerWith<AdagradOptions>;
+using Lion = OptimizerWith<LionOptions>;
+
+template <class... T>
+struct OptimizerList {};
+/// All of them: Python and the command line know those that stand here.
+using AllOptimizers = OptimizerList<SGD, Adam, AdamW, RMSprop, Adagrad, Lion>;
 
 // ---- Gradients ---------------------------------------------------------------------------------
 

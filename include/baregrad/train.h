@@ -22,6 +22,7 @@
 
 #include "baregrad/dataset.h"
 #include "baregrad/export.h"
+#include "baregrad/generator.h"
 #include "baregrad/nn/module.h"
 #include "baregrad/tensor.h"
 
@@ -29,7 +30,7 @@ namespace baregrad::train {
 
 /// What is trained, and how.
 struct BAREGRAD_API Config {
-  std::string data = {};         ///< "mnist", "fashion", "digits"; "" for the best that is found
+  std::string data = {};         ///< one of data::dataset_names(); "" for the best found
   std::string data_folder = {};  ///< looked into first
   std::string model = "mlp";     ///< "mlp" or "cnn"
   std::vector<std::int64_t> hidden = {512, 256};  ///< sizes of the hidden layers of an mlp
@@ -71,8 +72,11 @@ struct Task {
 /// Reads or draws what the config names. Throws IoError that lists where it looked.
 BAREGRAD_API Task load_task(const Config& config);
 
-/// The network of the config, freshly initialised from the default generator, for [N, 1, 28, 28].
-BAREGRAD_API std::shared_ptr<nn::Module> make_model(const Config& config);
+/// The network of the config, freshly initialised, for [N, 1, 28, 28]. First weights and dropout
+/// take random numbers from `generator`, which must live as long as the network, or from the
+/// process's own when it is null.
+BAREGRAD_API std::shared_ptr<nn::Module> make_model(const Config& config,
+                                                    Generator* generator = nullptr);
 
 struct Evaluation {
   double loss = 0;
@@ -117,7 +121,8 @@ class BAREGRAD_API Listener {
 enum class Outcome { Finished, Stopped };
 
 /// One run in a folder. The weights at its end depend on the config alone: not on the number of
-/// threads or workers, on the allocator, or on where it was interrupted.
+/// threads or workers, on the allocator, or on where it was interrupted. A run has a random
+/// generator of its own; the process's is neither used nor changed.
 class BAREGRAD_API Run {
  public:
   /// A new run, and its checkpoint of step 0. Throws ValueError when the folder holds one already,

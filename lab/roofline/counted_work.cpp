@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "baregrad/error.h"
-#include "graph/profiler.h"
+#include "profile/profiler.h"
 
 namespace baregrad::lab {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "graph/work.h"
+#include "profile/work.h"
 
 namespace baregrad::lab {
 

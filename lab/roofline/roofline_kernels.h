@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/work.h"
+#include "profile/work.h"
 
 namespace baregrad::lab {
 

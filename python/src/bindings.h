@@ -34,4 +34,8 @@ void bind_products(nb::module_& m);
 void bind_dtype_functions(nb::module_& m);
 void bind_linalg(nb::module_& m);
 
+/// Sets `__all__`, which `import *` brings in: all public names but those of submodules. The
+/// package has modules of the same names, which an attribute would hide.
+void set_public_names(nb::module_& m);
+
 }  // namespace baregrad::python

@@ -2,22 +2,18 @@
 #include "bindings.h"
 #include "casters.h"
 
-namespace {
+namespace baregrad::python {
 
-namespace nb = nanobind;
-
-/// The names that `from baregrad._core import *` imports: all public names except submodules. The
-/// package has its own modules of these names, which an attribute would hide.
-nb::list public_names(const nb::module_& m) {
+void set_public_names(nb::module_& m) {
   nb::list names;
   for (const auto [key, value] : nb::borrow<nb::dict>(PyModule_GetDict(m.ptr()))) {
-    const bool hidden = baregrad::python::utf8_of(key).starts_with('_');
+    const bool hidden = utf8_of(key).starts_with('_');
     if (!hidden && !PyModule_Check(value.ptr())) names.append(key);
   }
-  return names;
+  m.attr("__all__") = names;
 }
 
-}  // namespace
+}  // namespace baregrad::python
 
 NB_MODULE(_core, m) {
   using namespace baregrad::python;
@@ -46,5 +42,5 @@ NB_MODULE(_core, m) {
   bind_products(m);
   bind_dtype_functions(m);
   bind_linalg(m);
-  m.attr("__all__") = public_names(m);
+  set_public_names(m);
 }

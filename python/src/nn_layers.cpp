@@ -64,26 +64,21 @@ void bind_small(nb::module_& nn) {
 >>> bg.nn.Dropout(0.5).eval()(bg.ones(3))
 tensor([1., 1., 1.])
 )")
-      .init(
-          +[](void* place, double p) { new (place) nn::Dropout(p); }, nb::arg("p") = 0.5)
+      .init_from_arguments()
       .forward();
   Layer<nn::Flatten>(nn, "Flatten", R"(Joins the axes from start_dim to end_dim into one.
 
 >>> bg.nn.Flatten()(bg.ones((2, 3, 4))).shape
 (2, 12)
 )")
-      .init(
-          +[](void* place, std::int64_t start, std::int64_t end) {
-            new (place) nn::Flatten(start, end);
-          },
-          nb::arg("start_dim") = 1, nb::arg("end_dim") = -1)
+      .init_from_arguments()
       .forward();
   Layer<nn::Identity>(nn, "Identity", R"(Gives back what it is given.
 
 >>> bg.nn.Identity()(bg.ones(2))
 tensor([1., 1.])
 )")
-      .init(+[](void* place) { new (place) nn::Identity(); })
+      .init_from_arguments()
       .forward();
 }
 

@@ -580,6 +580,7 @@ void bind_nn(nb::module_& m) {
   bind_nn_recurrent(nn);
   bind_nn_attention(nn);
   bind_nn_losses(nn);
+  set_public_names(nn);
   nb::module_ functional = nn.def_submodule("functional", "Layers and losses as functions.");
   bind_nn_functional(functional);
   nb::module_ init = nn.def_submodule("init", "First values of weights.");

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -144,6 +145,34 @@ class Layer {
     return *this;
   }
 
+  /// init with the arguments that the layer lists (nn::Argument), if any, and their defaults. A
+  /// default object of the layer is made for them, when the module is imported.
+  Layer& init_from_arguments() {
+    std::apply(
+        [&]<class... T>(const nn::Argument<T>&... argument) {
+          init(
+              +[](void* place, T... values) { new (place) L(std::move(values)...); },
+              (nb::arg(argument.name) = argument.value)...);
+        },
+        default_arguments());
+    return *this;
+  }
+  /// The same for a layer with parameters, which takes their dtype too.
+  Layer& init_from_arguments_and_dtype() {
+    std::apply(
+        [&]<class... T>(const nn::Argument<T>&... argument) {
+          init(
+              +[](void* place, T... values, DTypeOption dtype) {
+                auto* layer = new (place) L(std::move(values)...);
+                if (dtype) layer->to(*dtype);
+              },
+              (nb::arg(argument.name) = argument.value)..., nb::kw_only(),
+              nb::arg("dtype") = nb::none());
+        },
+        default_arguments());
+    return *this;
+  }
+
   /// forward of one tensor, which C++ calls straight.
   Layer& forward() {
     class_.def(
@@ -160,6 +189,13 @@ class Layer {
   nb::class_<L, Base>& type() { return class_; }
 
  private:
+  static auto default_arguments() {
+    if constexpr (requires(const L& layer) { layer.arguments(); }) {
+      return L().arguments();
+    } else {
+      return std::tuple();
+    }
+  }
   static std::string getter_of(const char* name) {
     return std::string("def ") + name + "(self, /) -> typing.Any";
   }

@@ -3,10 +3,12 @@
 #include "baregrad/optim.h"
 
 #include <string_view>
+#include <type_traits>
 
 #include "bindings.h"
 #include "call.h"
 #include "casters.h"
+#include "optim/options.h"
 #include "optim_handles.h"
 #include "state_dict.h"
 
@@ -17,31 +19,48 @@ using namespace optim;
 
 template <class T>
 struct HandleOf final : OptimizerHandle {
-  template <class Options>
-  HandleOf(Tensors params, const Options& options) : optimizer(std::move(params), options) {}
+  HandleOf(Tensors params, const typename T::Options& options)
+      : optimizer(std::move(params), options) {}
   Optimizer& get() noexcept override { return optimizer; }
   T optimizer;
 };
 
-/// Values are the members of Options in their order; each is named by an nb::arg.
-template <class T, class Options, class... Values, class... Names>
-void def_optimizer(nb::module_& m, const char* name, const Names&... names) {
-  static_assert(sizeof...(Values) == sizeof...(Names));
+/// The type of the I-th option.
+template <class Options, std::size_t I>
+using Value = std::conditional_t<kOptionRows<Options>[I].is_switch, bool, double>;
+
+/// Binds one optimizer: the options are keyword arguments, their defaults can be asked for.
+template <class T, std::size_t... I>
+void def_optimizer(nb::module_& m, std::index_sequence<I...>) {
   using Handle = HandleOf<T>;
-  nb::class_<Handle, OptimizerHandle>(m, name)
+  using Options = typename T::Options;
+  constexpr const auto& kRows = kOptionRows<Options>;
+  static constexpr auto kFrom = [](Value<Options, I>... values) {
+    const double numbers[] = {static_cast<double>(values)...};
+    return options_of<Options>(numbers);
+  };
+  nb::dict defaults;
+  ((defaults[kRows[I].name] = static_cast<Value<Options, I>>(kRows[I].standard)), ...);
+  nb::class_<Handle, OptimizerHandle>(m, Options::kName)
       .def(
           "__init__",
-          [](Handle* self, Tensors params, Values... values) {
-            new (self) Handle(std::move(params), Options{values...});
+          [](Handle* self, Tensors params, Value<Options, I>... values) {
+            new (self) Handle(std::move(params), kFrom(values...));
           },
-          nb::arg("params"), names...)
+          nb::arg("params"), nb::arg(kRows[I].name)...)
       .def(
           "add_group",
-          [](Handle& self, Tensors params, Values... values) {
+          [](Handle& self, Tensors params, Value<Options, I>... values) {
             exclusively(self,
-                        [&] { self.optimizer.add_group(std::move(params), Options{values...}); });
+                        [&] { self.optimizer.add_group(std::move(params), kFrom(values...)); });
           },
-          nb::arg("params"), names...);
+          nb::arg("params"), nb::arg(kRows[I].name)...)
+      .attr("defaults") = defaults;
+}
+
+template <class... T>
+void bind_optimizers(nb::module_& m, OptimizerList<T...>) {
+  (def_optimizer<T>(m, std::make_index_sequence<kOptionRows<typename T::Options>.size()>()), ...);
 }
 
 Group& group_of(Optimizer& optimizer, std::size_t index) {
@@ -92,27 +111,6 @@ void bind_handle(nb::module_& m) {
             exclusively(self, [&] { self.get().load_state(state); });
           },
           nb::arg("state"));
-}
-
-void bind_optimizers(nb::module_& m) {
-  using nb::arg;
-  def_optimizer<SGD, SGDOptions, double, double, double, double, bool, bool>(
-      m, "SGD", arg("lr"), arg("momentum"), arg("dampening"), arg("weight_decay"), arg("nesterov"),
-      arg("maximize"));
-  def_optimizer<Adam, AdamOptions, double, double, double, double, double, bool>(
-      m, "Adam", arg("lr"), arg("beta1"), arg("beta2"), arg("eps"), arg("weight_decay"),
-      arg("maximize"));
-  def_optimizer<AdamW, AdamWOptions, double, double, double, double, double, bool>(
-      m, "AdamW", arg("lr"), arg("beta1"), arg("beta2"), arg("eps"), arg("weight_decay"),
-      arg("maximize"));
-  def_optimizer<RMSprop, RMSpropOptions, double, double, double, double, double, bool, bool>(
-      m, "RMSprop", arg("lr"), arg("alpha"), arg("eps"), arg("weight_decay"), arg("momentum"),
-      arg("centered"), arg("maximize"));
-  def_optimizer<Adagrad, AdagradOptions, double, double, double, double, double, bool>(
-      m, "Adagrad", arg("lr"), arg("lr_decay"), arg("weight_decay"),
-      arg("initial_accumulator_value"), arg("eps"), arg("maximize"));
-  def_optimizer<Lion, LionOptions, double, double, double, double, bool>(
-      m, "Lion", arg("lr"), arg("beta1"), arg("beta2"), arg("weight_decay"), arg("maximize"));
 }
 
 /// As a gradient would say it: float32 unless one of them is double.
@@ -175,7 +173,7 @@ void bind_ema(nb::module_& m) {
 void bind_optim(nb::module_& m) {
   nb::module_ optim = m.def_submodule("optim", "What baregrad.optim is made of.");
   bind_handle(optim);
-  bind_optimizers(optim);
+  bind_optimizers(optim, AllOptimizers());
   bind_clipping(optim);
   bind_ema(optim);
   bind_schedules(optim);

@@ -10,6 +10,7 @@
 #include "core/message.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
+#include "ops/label.h"
 #include "ops/watch.h"
 
 namespace baregrad::autograd {
@@ -48,7 +49,7 @@ class Finder final : public watch::Watcher {
     if (!clean_inputs || backwards() > 0) return;
     for (const Tensor& t : results) {
       if (all_finite(t)) continue;
-      throw GradError(message("anomaly: ", call.name(), at_label(current_label()),
+      throw GradError(message("anomaly: ", call.name(), at_label(watch::current_label()),
                               " made a NaN or an infinity in its result ", describe(t), " out of ",
                               describe_inputs(call)));
     }

@@ -16,6 +16,7 @@
 #include "core/history.h"
 #include "core/made_once.h"
 #include "core/recycle.h"
+#include "ops/label.h"
 #include "parallel/interrupt.h"
 
 namespace baregrad::autograd {
@@ -94,8 +95,6 @@ Label::Label(std::string_view name) : before_(innermost_label) {
       before.empty() ? interned(name) : interned(std::string(before) + "/" + std::string(name));
 }
 Label::~Label() { innermost_label = before_; }
-
-const char* current_label() noexcept { return innermost_label; }
 
 Ref<GraphNode> ref_to(Node& node) noexcept {
   // Adopt the reference that counts already, copy it, and leave it as it was.
@@ -209,3 +208,9 @@ void Leaf::set_grad(Tensor gradient) {
 }
 
 }  // namespace baregrad::autograd
+
+namespace baregrad::watch {
+
+const char* current_label() noexcept { return autograd::innermost_label; }
+
+}  // namespace baregrad::watch

@@ -210,7 +210,4 @@ class Leaf final : public Node {
   bool abandoned_ = false;  // nobody can ask for the gradient any more
 };
 
-/// The label of this thread's innermost Label scope; null without.
-const char* current_label() noexcept;
-
 }  // namespace baregrad::autograd

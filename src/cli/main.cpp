@@ -87,7 +87,7 @@ class ConfigOptions {
  public:
   explicit ConfigOptions(TrainCommand& command) : command_(command) {}
 
-  CLI::Option* add(const char* member, CLI::Option* option, const char* kind) {
+  CLI::Option* add(const char* member, CLI::Option* option, const std::string& kind) {
     added_.emplace_back(member, option->option_text(kind));
     return option;
   }
@@ -103,11 +103,21 @@ class ConfigOptions {
   std::vector<std::pair<const char*, CLI::Option*>> added_;
 };
 
+/// "mnist, fashion or digits"
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) text += i + 1 < names.size() ? ", " : " or ";
+    text += names[i];
+  }
+  return text;
+}
+
 ConfigOptions add_train(CLI::App* train, TrainCommand& command) {
   ConfigOptions options(command);
   train::Config& c = command.config;
   const auto add_choice = [&](const char* member, const char* option, std::string& value,
-                              const char* doc, const char* kind) {
+                              const std::string& doc, const std::string& kind) {
     options.add(member, train->add_option(option, value, doc), kind)
         ->check(CLI::IsMember(train::Config::choices(member)));
   };
@@ -120,8 +130,9 @@ ConfigOptions add_train(CLI::App* train, TrainCommand& command) {
                             const char* doc, const char* kind) {
     options.add(member, add_number<double>(train, option, value, 0, most, doc), kind);
   };
-  add_choice("data", "data", c.data, "mnist, fashion or digits; the best that is found if not said",
-             "[mnist|fashion|digits]");
+  add_choice("data", "data", c.data,
+             listed(train::Config::choices("data")) + "; the best that is found if not said",
+             fmt::format("[{}]", fmt::join(train::Config::choices("data"), "|")));
   add_choice("model", "--model", c.model, "mlp (the usual) or cnn", "M");
   options.add("hidden",
               add_numbers(train, "--hidden", c.hidden, 1'000'000,
@@ -133,7 +144,8 @@ ConfigOptions add_train(CLI::App* train, TrainCommand& command) {
   add_real("weight_decay", "--weight-decay", c.weight_decay, 1000, "0.01 if not said", "X");
   add_real("dropout", "--dropout", c.dropout, 1, "Of hidden layers, 0.1 if not said", "P");
   add_choice("optimizer", "--optimizer", c.optimizer,
-             "adamw (the usual), adam, sgd, rmsprop, adagrad or lion", "O");
+             listed(train::Config::choices("optimizer")) + "; " + c.optimizer + " if not said",
+             "O");
   add_choice("schedule", "--schedule", c.schedule,
              "Of the learning rate: cosine (the usual), constant, onecycle or step", "S");
   options.add("seed",

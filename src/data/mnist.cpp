@@ -1,7 +1,8 @@
 // MNIST and its likes: where their files may be, under which names, and what must be in them.
 #include <algorithm>
 #include <cstdlib>
-#include <initializer_list>
+#include <iterator>
+#include <span>
 
 #include "baregrad/data_files.h"
 #include "baregrad/data_sets.h"
@@ -15,25 +16,40 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Known {
+constexpr const char* kMnistFolders[] = {"mnist", "MNIST", "MNIST/raw"};
+constexpr const char* kMnistClasses[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+constexpr const char* kFashionSpellings[] = {"fashion-mnist", "fashion_mnist"};
+constexpr const char* kFashionFolders[] = {"fashion-mnist", "fashion_mnist", "fashion",
+                                           "FashionMNIST", "FashionMNIST/raw"};
+constexpr const char* kFashionClasses[] = {"t-shirt", "trouser", "pullover", "dress", "coat",
+                                           "sandal",  "shirt",   "sneaker",  "bag",   "ankle boot"};
+
+struct DataSet {
   const char* name;
-  std::vector<std::string> folders;  // the first that has the files counts
-  std::vector<std::string> classes;
+  std::span<const char* const> spellings = {};  ///< other names for it
+  std::span<const char* const> folders = {};    ///< the first that has its files counts
+  std::span<const char* const> classes = {};
+
+  bool is_drawn() const noexcept { return folders.empty(); }
+  bool is_called(const std::string& text) const {
+    return text == name || std::find(spellings.begin(), spellings.end(), text) != spellings.end();
+  }
+};
+/// Every set that can be chosen by name, the best first. The last one needs no files.
+constexpr DataSet kDataSets[] = {
+    {"mnist", {}, kMnistFolders, kMnistClasses},
+    {"fashion", kFashionSpellings, kFashionFolders, kFashionClasses},
+    {"digits"},
 };
 
-Known known(const std::string& name, const char* who) {
-  if (name == "mnist") {
-    return {"mnist",
-            {"mnist", "MNIST", "MNIST/raw"},
-            {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}};
+const DataSet& set_called(const std::string& name, const char* who) {
+  std::string names;
+  for (const DataSet& set : kDataSets) {
+    if (set.is_called(name)) return set;
+    const bool last = &set == std::end(kDataSets) - 1;
+    names += message(names.empty() ? "" : last ? " and " : ", ", set.name);
   }
-  if (name == "fashion" || name == "fashion-mnist" || name == "fashion_mnist") {
-    return {"fashion",
-            {"fashion-mnist", "fashion_mnist", "fashion", "FashionMNIST", "FashionMNIST/raw"},
-            {"t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
-             "ankle boot"}};
-  }
-  throw ValueError(message(who, ": no dataset '", name, "'; there are mnist, fashion and digits"));
+  throw ValueError(message(who, ": no dataset '", name, "'; there are ", names));
 }
 
 /// "train" or "t10k", "images" or "labels": the first spelling that is there.
@@ -73,21 +89,40 @@ fs::path cache_folder() {
 }
 
 /// Both sets have files of the same names: a folder called after the one does not hold the other.
-bool may_be_of(const Known& set, const fs::path& folder) {
+bool may_be_of(const DataSet& set, const fs::path& folder) {
   const fs::path plain = (folder / "").lexically_normal().parent_path();
   const std::string last = plain.filename().string();
   const std::string of = last == "raw" ? plain.parent_path().filename().string() : last;
-  for (const char* other : {"mnist", "fashion"}) {
-    if (std::string(other) == set.name) continue;
-    const std::vector<std::string>& folders = known(other, "find_dataset").folders;
-    if (std::find(folders.begin(), folders.end(), of) != folders.end()) return false;
-  }
-  return true;
+  return std::none_of(std::begin(kDataSets), std::end(kDataSets), [&](const DataSet& other) {
+    return &other != &set &&
+           std::find(other.folders.begin(), other.folders.end(), of) != other.folders.end();
+  });
 }
 
-ImageSet load(const std::string& name, const fs::path& root, bool train, const char* who) {
+std::optional<fs::path> find(const DataSet& set, const fs::path& given,
+                             std::vector<fs::path>* looked) {
+  const auto look = [&](const fs::path& folder) {
+    if (looked != nullptr) looked->push_back(folder);
+    return holds_all(folder);
+  };
+  const fs::path environment = from_environment("BAREGRAD_DATA");
+  // What a person named may be the folder itself.
+  for (const fs::path& place : {given, environment, fs::path("data"), cache_folder(),
+                                fs::path("../shared/data"), fs::path("/usr/share/datasets")}) {
+    if (place.empty()) continue;
+    const bool named = place == given || place == environment;
+    if (named && may_be_of(set, place) && look(place)) return place;
+    for (const char* folder : set.folders) {
+      if (look(place / folder)) return place / folder;
+    }
+  }
+  return {};
+}
+
+/// Reads one with files.
+ImageSet load(const DataSet& chosen, const fs::path& root, bool train, const char* who) {
   std::vector<fs::path> looked;
-  const std::optional<fs::path> folder = find_dataset(name, root, &looked);
+  const std::optional<fs::path> folder = find(chosen, root, &looked);
   if (!folder) {
     std::string places;
     for (const fs::path& place : looked) places += message("\n  ", place.string());
@@ -120,8 +155,8 @@ ImageSet load(const std::string& name, const fs::path& root, bool train, const c
                           wrong - first, "; they go from 0 to 9"));
   }
   set.labels = numbers.to(DType::Int64);
-  set.classes = known(name, who).classes;
-  set.name = known(name, who).name;
+  set.classes.assign(chosen.classes.begin(), chosen.classes.end());
+  set.name = chosen.name;
   set.folder = *folder;
   return set;
 }
@@ -130,35 +165,32 @@ ImageSet load(const std::string& name, const fs::path& root, bool train, const c
 
 std::optional<fs::path> find_dataset(const std::string& name, const fs::path& given,
                                      std::vector<fs::path>* looked) {
-  const Known& set = known(name, "find_dataset");
-  const auto look = [&](const fs::path& folder) {
-    if (looked != nullptr) looked->push_back(folder);
-    return holds_all(folder);
-  };
-  const fs::path environment = from_environment("BAREGRAD_DATA");
-  // What a person named may be the folder itself.
-  for (const fs::path& place : {given, environment, fs::path("data"), cache_folder(),
-                                fs::path("../shared/data"), fs::path("/usr/share/datasets")}) {
-    if (place.empty()) continue;
-    const bool named = place == given || place == environment;
-    if (named && may_be_of(set, place) && look(place)) return place;
-    for (const std::string& folder : set.folders) {
-      if (look(place / folder)) return place / folder;
-    }
-  }
-  return {};
+  constexpr const char* kWho = "find_dataset";
+  const DataSet& set = set_called(name, kWho);
+  if (set.is_drawn()) throw ValueError(message(kWho, ": '", name, "' has no files, it is drawn"));
+  return find(set, given, looked);
 }
 
-ImageSet mnist(const fs::path& root, bool train) { return load("mnist", root, train, "mnist"); }
+ImageSet mnist(const fs::path& root, bool train) {
+  constexpr const char* kWho = "mnist";
+  return load(set_called("mnist", kWho), root, train, kWho);
+}
 ImageSet fashion_mnist(const fs::path& root, bool train) {
-  return load("fashion", root, train, "fashion_mnist");
+  constexpr const char* kWho = "fashion_mnist";
+  return load(set_called("fashion", kWho), root, train, kWho);
+}
+
+std::vector<std::string> dataset_names() {
+  std::vector<std::string> names;
+  for (const DataSet& set : kDataSets) names.emplace_back(set.name);
+  return names;
 }
 
 std::string best_available(const fs::path& given) {
-  for (const char* name : {"mnist", "fashion"}) {
-    if (find_dataset(name, given)) return name;
-  }
-  return "digits";
+  const auto* best = std::find_if(
+      std::begin(kDataSets), std::end(kDataSets),
+      [&](const DataSet& set) { return set.is_drawn() || find(set, given, nullptr).has_value(); });
+  return best->name;
 }
 
 ImageSet load_dataset(const std::string& name, bool train, const fs::path& given,
@@ -167,8 +199,8 @@ ImageSet load_dataset(const std::string& name, bool train, const fs::path& given
   constexpr std::int64_t kTrain = 60000;
   constexpr std::int64_t kTest = 10000;
   if (at_most < 0) throw ValueError(message(kWho, ": at most ", at_most, " images"));
-  const std::string chosen = name == "best" ? best_available(given) : name;
-  if (chosen == "digits") {
+  const DataSet& chosen = set_called(name == "best" ? best_available(given) : name, kWho);
+  if (chosen.is_drawn()) {
     const std::int64_t all = train ? kTrain : kTest;
     return digits(at_most == 0 ? all : std::min(at_most, all), train ? 0 : 1);
   }

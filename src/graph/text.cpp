@@ -111,22 +111,6 @@ std::string dot_text(std::string_view text) {
   return out;
 }
 
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  while (!text.empty()) {
-    const char32_t code = take_character(text);
-    if (code == '"' || code == '\\') {
-      out += '\\';
-      append_character(out, code);
-    } else if (code < 0x20) {
-      out += hex_escape("\\u", 4, code);
-    } else {
-      append_character(out, code);
-    }
-  }
-  return out + '"';
-}
-
 std::string one_line(std::string_view text) {
   std::string out;
   while (!text.empty()) {

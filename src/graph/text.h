@@ -11,8 +11,6 @@ namespace baregrad::graph {
 std::string clean_utf8(std::string_view text);
 /// For use between the quotes of a label of Graphviz, which reads backslashes and HTML entities.
 std::string dot_text(std::string_view text);
-/// With its quotes.
-std::string json_text(std::string_view text);
 /// For a cell of a table: control characters become visible escapes.
 std::string one_line(std::string_view text);
 

@@ -1,6 +1,7 @@
 // UTF-8 and JSON strings.
 #include "io/text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "baregrad/error.h"
@@ -38,20 +39,30 @@ void check_path(std::string_view path, std::string_view who) {
 void append_json_string(std::string& out, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
   out += '"';
-  for (const char c : text) {
-    const auto code = static_cast<std::uint8_t>(c);
-    if (c == '"' || c == '\\') {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const auto code = static_cast<std::uint8_t>(text[0]);
+    if (length == 0) {
+      out += "\xEF\xBF\xBD";
+    } else if (code == '"' || code == '\\') {
       out += '\\';
-      out += c;
+      out += text[0];
     } else if (code < 0x20) {
       out += "\\u00";
       out += kHex[code >> 4];
       out += kHex[code & 15];
     } else {
-      out += c;
+      out += text.substr(0, length);
     }
+    text.remove_prefix(std::max<std::size_t>(1, length));
   }
   out += '"';
+}
+
+std::string json_string(std::string_view text) {
+  std::string out;
+  append_json_string(out, text);
+  return out;
 }
 
 std::string quoted_name(std::string_view name) {

@@ -17,8 +17,9 @@ void check_name(std::string_view name, const char* what, const char* who);
 /// Throws ValueError for a path with a NUL character: the system would open another file.
 void check_path(std::string_view path, std::string_view who);
 
-/// Appends `text`, which is UTF-8, as a quoted JSON string.
+/// Appends `text` in quotes, escaped as JSON wants it. Bytes that are no UTF-8 become U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
+std::string json_string(std::string_view text);
 
 /// A name from a file, for a message: quoted, cut to a readable length, with control characters
 /// escaped.

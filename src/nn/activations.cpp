@@ -20,17 +20,13 @@ Tensor Softplus::forward(const Tensor& x) { return softplus(x, beta_, threshold_
 Tensor Softmax::forward(const Tensor& x) { return softmax(x, axis_); }
 Tensor LogSoftmax::forward(const Tensor& x) { return log_softmax(x, axis_); }
 
-std::string LeakyReLU::extra_repr() const {
-  return message("negative_slope=", text_of(negative_slope_));
-}
-std::string ELU::extra_repr() const { return message("alpha=", text_of(alpha_)); }
+std::string LeakyReLU::extra_repr() const { return text_of(arguments()); }
+std::string ELU::extra_repr() const { return text_of(arguments()); }
 std::string GELU::extra_repr() const {
   return message("approximate='", tanh_ ? "tanh" : "none", "'");
 }
-std::string Softplus::extra_repr() const {
-  return message("beta=", text_of(beta_), ", threshold=", text_of(threshold_));
-}
-std::string Softmax::extra_repr() const { return message("dim=", axis_); }
-std::string LogSoftmax::extra_repr() const { return message("dim=", axis_); }
+std::string Softplus::extra_repr() const { return text_of(arguments()); }
+std::string Softmax::extra_repr() const { return text_of(arguments()); }
+std::string LogSoftmax::extra_repr() const { return text_of(arguments()); }
 
 }  // namespace baregrad::nn

@@ -116,7 +116,7 @@ Dropout::Dropout(double p, Generator* generator) : p_(p), generator_(generator) 
 
 Tensor Dropout::forward(const Tensor& x) { return dropout(x, p_, is_training(), generator_); }
 
-std::string Dropout::extra_repr() const { return message("p=", text_of(p_), ", inplace=False"); }
+std::string Dropout::extra_repr() const { return text_of(arguments()) + ", inplace=False"; }
 
 Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
   constexpr const char* kWho = "dropout";
@@ -136,9 +136,7 @@ Flatten::Flatten(std::int64_t start_axis, std::int64_t end_axis)
 
 Tensor Flatten::forward(const Tensor& x) { return flatten(x, start_axis_, end_axis_); }
 
-std::string Flatten::extra_repr() const {
-  return message("start_dim=", start_axis_, ", end_dim=", end_axis_);
-}
+std::string Flatten::extra_repr() const { return text_of(arguments()); }
 
 Tensor Identity::forward(const Tensor& x) { return x; }
 

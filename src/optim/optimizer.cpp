@@ -86,14 +86,14 @@ namespace {
 
 /// Why these settings cannot be, "" when they can.
 std::string problem_of(const OptimizerRule& rule, const double* values) {
-  for (std::size_t i = 0; i < rule.settings.size(); ++i) {
-    const OptimizerRule::Setting& s = rule.settings[i];
+  for (std::size_t i = 0; i < rule.options.size(); ++i) {
+    const auto& [least, most, below] = rule.options[i].range;
     const double v = values[i];
-    if (v >= s.least && v <= s.most && !(s.below && v == s.most)) continue;
-    return message(s.name, " is ", number_text(v), ", not in [", number_text(s.least), ", ",
-                   number_text(s.most), s.below ? ")" : "]");
+    if (v >= least && v <= most && !(below && v == most)) continue;
+    return message(rule.options[i].name, " is ", number_text(v), ", not in [", number_text(least),
+                   ", ", number_text(most), below ? ")" : "]");
   }
-  const char* const together = rule.problem == nullptr ? nullptr : rule.problem(values);
+  const char* const together = rule.problem(values);
   return together == nullptr ? "" : together;
 }
 
@@ -133,8 +133,8 @@ void Optimizer::add(Tensors params, const std::vector<double>& values) {
   Group group;
   group.params_ = std::move(params);
   group.optimizer_ = rule.name;
-  for (std::size_t i = 0; i < rule.settings.size(); ++i) {
-    group.settings_.push_back({rule.settings[i].name, values[i]});
+  for (std::size_t i = 0; i < rule.options.size(); ++i) {
+    group.settings_.push_back({rule.options[i].name, values[i]});
   }
   impl_->slots.reserve(impl_->slots.size() + group.params_.size());
   impl_->groups.push_back(std::move(group));
@@ -152,7 +152,7 @@ void Optimizer::step() {
     double settings[kMaxSettings];
     for (std::size_t i = 0; i < group.settings_.size(); ++i) settings[i] = group.settings_[i].value;
     const OptimizerRule::Choice choice = rule.choose(settings);
-    const double initial = rule.initial == nullptr ? 0 : rule.initial(settings);
+    const double initial = rule.initial(settings);
     // Parameters that have gone equally far share their numbers.
     std::int64_t last_steps = -1;
     bool last_first = false;

@@ -1,4 +1,4 @@
-// What tells one optimizer from another: a row of names and two functions.
+// What tells one optimizer from another: its options, the tensors it keeps and two functions.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 
 #include "backends/cpu/irregular/step.h"
 #include "baregrad/optim.h"
+#include "optim/options.h"
 
 namespace baregrad::optim {
 
@@ -13,29 +14,24 @@ namespace baregrad::optim {
 inline constexpr std::size_t kMaxStates = kernels::kMaxStepOperands - 2;
 
 struct OptimizerRule {
-  struct Setting {
-    const char* name;
-    double least;
-    double most;
-    bool below = false;  // `most` itself is too much
-  };
-  /// The kernel for some settings, and which of the states it takes (bit k: states[k]).
+  /// The kernel for some options, and which of the states it takes (bit k: states[k]).
   struct Choice {
     kernels::StepRule kernel;
     unsigned states;
   };
 
   const char* name;
-  std::span<const Setting> settings;
+  std::span<const OptionRow> options;
   /// Names of the tensors kept per parameter, in the kernels' order.
   std::span<const char* const> states;
-  Choice (*choose)(const double* settings);
+  // The functions take the values of the options, in their order.
+  Choice (*choose)(const double* values);
   /// The numbers of a parameter's t-th step, t from 1.
-  kernels::StepNumbers (*prepare)(const double* settings, double t);
-  /// What the states begin with; null: zeros.
-  double (*initial)(const double* settings) = nullptr;
-  /// What is wrong with settings that are right one by one; null: nothing can be.
-  const char* (*problem)(const double* settings) = nullptr;
+  kernels::StepNumbers (*prepare)(const double* values, double t);
+  /// The first value of the states' elements.
+  double (*initial)(const double* values);
+  /// What is wrong with values that are right one by one; null when nothing is.
+  const char* (*problem)(const double* values);
 };
 
 }  // namespace baregrad::optim

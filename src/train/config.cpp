@@ -6,6 +6,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "baregrad/data_sets.h"
 #include "baregrad/error.h"
 #include "baregrad/train.h"
 #include "core/made_once.h"
@@ -120,9 +121,9 @@ constinit MadeOnce<const Choices> g_choices;
 
 const std::vector<std::string>& Config::choices(const std::string& member) {
   const Choices& all = g_choices.get([] {
-    return new Choices{{"data", {"mnist", "fashion", "digits"}},
+    return new Choices{{"data", data::dataset_names()},
                        {"model", {"mlp", "cnn"}},
-                       {"optimizer", {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"}},
+                       {"optimizer", optimizer_names()},
                        {"schedule", {"constant", "cosine", "onecycle", "step"}},
                        {"alloc", {"pool", "arena", "system"}}};
   });

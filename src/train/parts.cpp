@@ -1,37 +1,58 @@
 // Optimizers and schedules by name; parts of a checkpoint.
 #include "train/parts.h"
 
+#include <type_traits>
+#include <utility>
+
 #include "core/number_text.h"
 
 namespace baregrad::train {
 
+namespace {
+
+/// The name of an optimizer on the command line: "rmsprop" for RMSprop.
+template <class T>
+std::string name_of() {
+  std::string name = T::Options::kName;
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return name;
+}
+
+template <class T>
+std::unique_ptr<optim::Optimizer> make(const Config& config, const std::vector<Tensor>& params) {
+  typename T::Options options;
+  options.lr = config.lr;
+  options.weight_decay = config.weight_decay;
+  if constexpr (std::is_same_v<T, optim::SGD>) {
+    options.momentum = 0.9;
+    options.nesterov = true;
+  }
+  return std::make_unique<T>(params, options);
+}
+
+template <class... T>
+std::vector<std::string> names_of(optim::OptimizerList<T...>) {
+  return {name_of<T>()...};
+}
+
+template <class... T>
+std::unique_ptr<optim::Optimizer> make_one_of(optim::OptimizerList<T...>, const Config& config,
+                                              const std::vector<Tensor>& params) {
+  std::unique_ptr<optim::Optimizer> made;
+  static_cast<void>(
+      ((name_of<T>() == config.optimizer && (made = make<T>(config, params))) || ...));
+  return made;
+}
+
+}  // namespace
+
+std::vector<std::string> optimizer_names() { return names_of(optim::AllOptimizers()); }
+
 std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config,
                                                  const std::vector<Tensor>& params) {
-  const double lr = config.lr;
-  const double decay = config.weight_decay;
-  if (config.optimizer == "sgd") {
-    return std::make_unique<optim::SGD>(
-        params,
-        optim::SGDOptions{.lr = lr, .momentum = 0.9, .weight_decay = decay, .nesterov = true});
-  }
-  if (config.optimizer == "adam") {
-    return std::make_unique<optim::Adam>(params,
-                                         optim::AdamOptions{.lr = lr, .weight_decay = decay});
-  }
-  if (config.optimizer == "rmsprop") {
-    return std::make_unique<optim::RMSprop>(params,
-                                            optim::RMSpropOptions{.lr = lr, .weight_decay = decay});
-  }
-  if (config.optimizer == "adagrad") {
-    return std::make_unique<optim::Adagrad>(params,
-                                            optim::AdagradOptions{.lr = lr, .weight_decay = decay});
-  }
-  if (config.optimizer == "lion") {
-    return std::make_unique<optim::Lion>(params,
-                                         optim::LionOptions{.lr = lr, .weight_decay = decay});
-  }
-  return std::make_unique<optim::AdamW>(params,
-                                        optim::AdamWOptions{.lr = lr, .weight_decay = decay});
+  return make_one_of(optim::AllOptimizers(), config, params);
 }
 
 std::unique_ptr<optim::LRScheduler> make_schedule(const Config& config, optim::Optimizer& optimizer,

@@ -16,6 +16,8 @@
 
 namespace baregrad::train {
 
+/// In the order of optim::AllOptimizers.
+std::vector<std::string> optimizer_names();
 std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config,
                                                  const std::vector<Tensor>& params);
 std::unique_ptr<optim::LRScheduler> make_schedule(const Config& config, optim::Optimizer& optimizer,

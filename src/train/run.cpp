@@ -72,10 +72,10 @@ struct Run::Impl {
                             .seed = config.seed,
                             .workers = config.workers}),
         memory(config.alloc),
+        generator(config.seed),
         files(checkpoints_of(folder), config.keep) {
     config.data = task.name;
-    manual_seed(config.seed);
-    model = make_model(config);
+    model = make_model(config, &generator);
     optimizer = make_optimizer(config, model->parameters());
     schedule = make_schedule(config, *optimizer, config.epochs * loader.size());
   }
@@ -96,9 +96,9 @@ struct Run::Impl {
     all.parts["optimizer"] = optimizer->state();
     all.parts["schedule"] = schedule->state();
     all.parts["loader"] = loader.state();
-    const Generator::State generator = default_generator().state();
-    all.parts["generator"].values = {{"seed", std::to_string(generator.seed)},
-                                     {"position", std::to_string(generator.position)}};
+    const Generator::State random = generator.state();
+    all.parts["generator"].values = {{"seed", std::to_string(random.seed)},
+                                     {"position", std::to_string(random.position)}};
     all.parts["config"].values = config.values();
     all.parts["epoch"].values = {{"loss", number_text(loss_sum)},
                                  {"right", std::to_string(right)},
@@ -114,8 +114,8 @@ struct Run::Impl {
     optimizer->load_state(part("optimizer"));
     schedule->load_state(part("schedule"));
     loader.load_state(part("loader"));
-    default_generator().set_state({number<std::uint64_t>(part("generator"), "seed"),
-                                   number<std::uint64_t>(part("generator"), "position")});
+    generator.set_state({number<std::uint64_t>(part("generator"), "seed"),
+                         number<std::uint64_t>(part("generator"), "position")});
     loss_sum = number<double>(part("epoch"), "loss");
     right = number<std::int64_t>(part("epoch"), "right");
     items = number<std::int64_t>(part("epoch"), "items");
@@ -259,6 +259,7 @@ struct Run::Impl {
   Task task;
   data::DataLoader loader;
   StepMemory memory;
+  Generator generator;  // of first weights and dropout: the process's own is left alone
   io::CheckpointFolder files;
   std::shared_ptr<nn::Module> model;
   std::unique_ptr<optim::Optimizer> optimizer;
@@ -349,10 +350,10 @@ Outcome Run::train(Listener& listener) {
   if (run.total_step() == 0) {
     data::DataLoader first(run.task.train,
                            {.batch_size = std::min<std::int64_t>(4, run.config.batch)});
-    // Recorded from a copy: the run itself begins with the generator as it was seeded.
-    const Generator::State generator = default_generator().state();
+    // The step that is drawn takes random numbers: the run starts without having taken them.
+    const Generator::State random = run.generator.state();
     io::write_whole(run.folder + "/graph.dot", graph_of_step(*run.model, *first.next()), kTrain);
-    default_generator().set_state(generator);
+    run.generator.set_state(random);
   }
   while (!run.finished()) {
     if (run.train_epoch(listener)) continue;

@@ -150,6 +150,8 @@ TEST_F(Sets, AFolderWithoutAllFourFilesIsPassedOver) {
   expect_error<IoError>([&] { data::mnist(at("a")); }, (at("a") / "mnist").string());
   expect_error<ValueError>([] { data::find_dataset("cifar"); },
                            "find_dataset: no dataset 'cifar'; there are mnist, fashion and digits");
+  expect_error<ValueError>([] { data::find_dataset("digits"); },
+                           "find_dataset: 'digits' has no files, it is drawn");
   expect_error<ValueError>([] { data::load_dataset("cifar", true); },
                            "no dataset 'cifar'; there are mnist, fashion and digits");
 }

@@ -192,9 +192,5 @@ TEST(Text, OneLineShowsWhatATerminalWouldObey) {
   EXPECT_EQ(graph::columns("aé€😀"), 4U);
 }
 
-TEST(Text, JsonStrings) {
-  EXPECT_EQ(graph::json_text("a\"\\\n\x01é\xFF"), "\"a\\\"\\\\\\u000a\\u0001é\xEF\xBF\xBD\"");
-}
-
 }  // namespace
 }  // namespace baregrad

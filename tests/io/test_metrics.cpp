@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "io/text.h"
 #include "tests/io/files.h"
 
 namespace baregrad {
@@ -13,6 +14,12 @@ namespace {
 using io::MetricsWriter;
 using test::error_of;
 using test::TemporaryFolder;
+
+TEST(Text, JsonStrings) {
+  EXPECT_EQ(io::json_string("a\"\\\n\x01é\xFF"), "\"a\\\"\\\\\\u000a\\u0001é\xEF\xBF\xBD\"");
+  EXPECT_EQ(io::json_string("\xC0\x80\xED\xA0\x80"),
+            "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
+}
 
 TEST(Metrics, OneObjectALine) {
   const TemporaryFolder folder;

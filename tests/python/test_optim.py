@@ -1,6 +1,7 @@
 """Optimizers against their formulas in NumPy's doubles; groups, state, clipping, averages."""
 
 import gc
+import inspect
 import threading
 import weakref
 
@@ -141,6 +142,42 @@ TOLERANCE = {"float64": 1e-12, "float32": 2e-5}
 
 def gradients(rng, shapes, steps=STEPS):
     return [[rng.normal(size=shape) for shape in shapes] for _ in range(steps)]
+
+
+def test_arguments_and_defaults_are_pytorchs():
+    signatures = {
+        "SGD": "lr=0.001, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False",
+        "Adam": "lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0.0",
+        "AdamW": "lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0.01",
+        "RMSprop": "lr=0.01, alpha=0.99, eps=1e-08, weight_decay=0.0, momentum=0.0, centered=False",
+        "Adagrad": "lr=0.01, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0,"
+        " eps=1e-10",
+        "Lion": "lr=0.0001, betas=(0.9, 0.99), weight_decay=0.0",
+    }
+    for name, options in signatures.items():
+        arguments = inspect.signature(getattr(bg.optim, name)).parameters.values()
+        shown = ", ".join(str(a.replace(annotation=a.empty)) for a in arguments)
+        assert shown == f"params, {options}, maximize=False"
+        assert [a.name for a in arguments if a.kind is a.KEYWORD_ONLY] == ["maximize"]
+
+
+def test_wrong_arguments_are_named():
+    w = parameter([1.0])
+    with pytest.raises(TypeError, match="SGD.__init__\\(\\) got an unexpected keyword argument 'rate'"):
+        bg.optim.SGD([w], rate=0.1)
+    with pytest.raises(TypeError, match="Lion.__init__\\(\\) missing a required argument: 'params'"):
+        bg.optim.Lion()
+    with pytest.raises(TypeError, match="AdamW.__init__\\(\\) too many positional arguments"):
+        bg.optim.AdamW([w], 0.1, (0.9, 0.99), 1e-8, 0.0, True)
+
+
+def test_a_class_may_have_an_init_of_its_own():
+    class Slow(bg.optim.SGD):
+        def __init__(self, params):
+            super().__init__(params, 1e-6, momentum=0.5)
+
+    group = Slow([parameter([1.0])]).param_groups[0]
+    assert (group["lr"], group["momentum"], group["nesterov"]) == (1e-6, 0.5, False)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

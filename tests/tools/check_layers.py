@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that includes point downwards only, and that public headers stay free of foreign types.
 
-cli/python/capi/lab -> train -> nn/optim/data/io/linalg -> graph -> autograd -> ops -> backends -> parallel -> core
+cli/python/capi/lab -> train -> profile -> nn/optim/data/io/linalg -> graph -> autograd -> ops -> backends -> parallel -> core
 
 A file may include what lies in its own layer or in a lower one, by quotes; what is public has a
 layer too. A file that would need an upward include is in the wrong room.
@@ -22,9 +22,12 @@ LAYERS = [
     {"autograd"},
     {"graph"},
     {"linalg", "nn", "optim", "data", "io"},
+    {"profile"},
     {"train"},
     {"cli", "python", "capi", "lab", "bench"},
 ]
+# Lower rooms that a room must not include: what runs without gradients is profiled without autograd.
+APART = {"profile": {"autograd", "graph"}}
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 
 # Ops and kernels share this data. The files lie with the ops, but count as part of backends, and so
@@ -66,7 +69,6 @@ PUBLIC_ROOMS = {
     "tensor": "core",
     "indexing": "core",
     "print": "core",
-    "profile": "io",
     "baregrad": "cli",
 }
 
@@ -153,6 +155,10 @@ def check(root: pathlib.Path, files: list[str]) -> list[str]:
             elif RANK[below] > RANK[room]:
                 problems.append(
                     f"{where}: {room} must not include {found}: {below} lies above {room}"
+                )
+            elif below in APART.get(room, ()):
+                problems.append(
+                    f"{where}: {room} must not include {found}: {room} does without {below}"
                 )
     return sorted(set(problems))
 

@@ -28,6 +28,14 @@ class CheckLayersTest(unittest.TestCase):
             "src/nn/linear.cpp": '#include "ops/add.h"\n',
         }), [])
 
+    def test_rooms_that_stay_apart(self):
+        self.assertEqual(self.problems({
+            "src/ops/watch.h": "",
+            "src/autograd/node.h": "",
+            "src/profile/profiler.cpp": '#include "ops/watch.h"\n#include "autograd/node.h"\n',
+        }), ["src/profile/profiler.cpp:2: profile must not include src/autograd/node.h: profile"
+             " does without autograd"])
+
     def test_upward_include_is_named_with_its_line(self):
         problems = self.problems({
             "src/core/tensor.cpp": '// A tensor.\n#include "ops/ops.h"\n',

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "baregrad/error.h"
+#include "baregrad/generator.h"
 #include "baregrad/ops.h"
 #include "baregrad/parallel.h"
 #include "baregrad/train.h"
@@ -258,6 +259,35 @@ TEST(Picture, ShrinksByAreaAndTurnsDarkOnLightRound) {
   for (std::size_t i = 0; i < pixels.size(); ++i) EXPECT_EQ(pixels[i], i == 10 * 28 + 5 ? 255 : 0);
   EXPECT_THROW(as_picture(Tensor::of<float>({1, 2})), ShapeError);
   EXPECT_THROW(as_picture(Tensor()), ShapeError);
+}
+
+TEST(Run, HasRandomNumbersOfItsOwn) {
+  Config config = small();
+  config.epochs = 1;
+  config.dropout = 0.5;
+  const TemporaryFolder folder;
+  manual_seed(99);
+  const Generator::State before = default_generator().state();
+  std::vector<float> alone;
+  {
+    train::Run run(config, folder.file("alone"));
+    Quiet quiet;
+    run.train(quiet);
+    alone = weights_of(run);
+    EXPECT_EQ(default_generator().state(), before);
+  }
+  // Two runs and a program that draw in turns.
+  train::Run first(config, folder.file("first"));
+  uniform({1000}, 0, 1);
+  train::Run second(config, folder.file("second"));
+  Quiet stopped(/*stop_at=*/5);
+  first.train(stopped);
+  uniform({1000}, 0, 1);
+  Quiet quiet;
+  second.train(quiet);
+  first.train(quiet);
+  EXPECT_EQ(weights_of(first), alone);
+  EXPECT_EQ(weights_of(second), alone);
 }
 
 TEST(Graph, NamesTheParameters) {

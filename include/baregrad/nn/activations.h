@@ -40,6 +40,7 @@ class BAREGRAD_API LeakyReLU : public Module {
   explicit LeakyReLU(double negative_slope = 0.01) noexcept : negative_slope_(negative_slope) {}
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
+  auto arguments() const { return std::tuple(Argument{"negative_slope", negative_slope_}); }
 
  private:
   double negative_slope_;
@@ -50,6 +51,7 @@ class BAREGRAD_API ELU : public Module {
   explicit ELU(double alpha = 1.0) noexcept : alpha_(alpha) {}
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
+  auto arguments() const { return std::tuple(Argument{"alpha", alpha_}); }
 
  private:
   double alpha_;
@@ -73,6 +75,9 @@ class BAREGRAD_API Softplus : public Module {
       : beta_(beta), threshold_(threshold) {}
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
+  auto arguments() const {
+    return std::tuple(Argument{"beta", beta_}, Argument{"threshold", threshold_});
+  }
 
  private:
   double beta_;
@@ -85,6 +90,7 @@ class BAREGRAD_API Softmax : public Module {
   explicit Softmax(std::int64_t axis = -1) noexcept : axis_(axis) {}
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
+  auto arguments() const { return std::tuple(Argument{"dim", axis_}); }
 
  private:
   std::int64_t axis_;
@@ -95,6 +101,7 @@ class BAREGRAD_API LogSoftmax : public Module {
   explicit LogSoftmax(std::int64_t axis = -1) noexcept : axis_(axis) {}
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
+  auto arguments() const { return std::tuple(Argument{"dim", axis_}); }
 
  private:
   std::int64_t axis_;

@@ -71,6 +71,7 @@ class BAREGRAD_API Dropout : public Module {
   explicit Dropout(T, Generator* = nullptr) = delete;
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
+  auto arguments() const { return std::tuple(Argument{"p", p_}); }
   double p() const noexcept { return p_; }
 
  private:
@@ -91,6 +92,9 @@ class BAREGRAD_API Flatten : public Module {
   explicit Flatten(std::int64_t start_axis = 1, std::int64_t end_axis = -1);
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
+  auto arguments() const {
+    return std::tuple(Argument{"start_dim", start_axis_}, Argument{"end_dim", end_axis_});
+  }
 
  private:
   std::int64_t start_axis_;

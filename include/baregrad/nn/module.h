@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,20 @@
 #include "baregrad/tensor.h"
 
 namespace baregrad::nn {
+
+/// An argument of a layer's constructor. A layer whose arguments all have defaults lists them once,
+/// in the constructor's order:
+///
+///   auto arguments() const { return std::tuple(Argument{"alpha", alpha_}); }
+///
+/// What the layer prints, and what its constructor takes in Python, follow from the list.
+template <class T>
+struct Argument {
+  const char* name;
+  T value;
+};
+template <class T>
+Argument(const char*, T) -> Argument<T>;
 
 class Module;
 using ModulePtr = std::shared_ptr<Module>;

@@ -11,24 +11,13 @@ Names, arguments, defaults and formulas are PyTorch's.
         optimizer.step()
         schedule.step()
 """
+# mypy: implicit-reexport
+# The line above makes what `import *` brings in public to type checkers too.
 
-from baregrad.optim import lr_scheduler
-from baregrad.optim.averages import EMA
-from baregrad.optim.clipping import clip_grad_norm_, clip_grad_value_
-from baregrad.optim.optimizer import Optimizer, ParamGroup
-from baregrad.optim.optimizers import SGD, Adagrad, Adam, AdamW, Lion, RMSprop
-
-__all__ = [
-    "EMA",
-    "SGD",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Lion",
-    "Optimizer",
-    "ParamGroup",
-    "RMSprop",
-    "clip_grad_norm_",
-    "clip_grad_value_",
-    "lr_scheduler",
-]
+from baregrad.optim import lr_scheduler as lr_scheduler
+from baregrad.optim.averages import EMA as EMA
+from baregrad.optim.clipping import clip_grad_norm_ as clip_grad_norm_
+from baregrad.optim.clipping import clip_grad_value_ as clip_grad_value_
+from baregrad.optim.optimizer import Optimizer as Optimizer
+from baregrad.optim.optimizer import ParamGroup as ParamGroup
+from baregrad.optim.optimizers import *

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, ClassVar, TypeAlias
 
@@ -36,10 +37,10 @@ class ParamGroup(MutableMapping[str, Any]):
         if name == "param_names" and self._names is not None:
             return list(self._names)
         default = self._optimizer.defaults[name]
-        if name == "betas":
-            return engine.get(self._index, "beta1"), engine.get(self._index, "beta2")
-        value = engine.get(self._index, name)
-        return bool(value) if isinstance(default, bool) else value
+        parts = [engine.get(self._index, part) for part in _flat({name: default})]
+        if isinstance(default, tuple):
+            return tuple(parts)
+        return bool(parts[0]) if isinstance(default, bool) else parts[0]
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name not in self._optimizer.defaults:
@@ -90,8 +91,13 @@ class Optimizer:
     )
     """
 
-    #: The engine's.
-    _kind: ClassVar[Callable[..., Any]]
+    #: The engine's. Where a class names one, its options become the arguments of __init__.
+    _kind: ClassVar[Any]
+
+    def __init_subclass__(cls, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        if "_kind" in cls.__dict__ and "__init__" not in cls.__dict__:
+            cls.__init__ = _init_with(cls._kind.defaults)  # type: ignore[method-assign]
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if not hasattr(self, "_kind"):
@@ -210,6 +216,46 @@ def _tensors_in(params: Any, who: str) -> tuple[list[Tensor], list[str] | None]:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{who}: parameter {i} is a {type(tensor).__name__}, not a tensor")
     return list(tensors), list(names) if names is not None else None
+
+
+def _init_with(defaults: Mapping[str, Any]) -> Callable[..., None]:
+    """An __init__ whose arguments are these options; maximize is given by name alone."""
+    place, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter("self", place),
+        inspect.Parameter("params", place, annotation="Params"),
+    ]
+    for name, default in _grouped(defaults).items():
+        kind = by_name if name == "maximize" else place
+        annotation = tuple[float, float] if name == "betas" else type(default)
+        parameters.append(
+            inspect.Parameter(name, kind, default=default, annotation=annotation)
+        )
+    signature = inspect.Signature(parameters, return_annotation=None)
+
+    def __init__(self: Optimizer, /, *args: Any, **kwargs: Any) -> None:
+        try:
+            given = signature.bind(self, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}.__init__() {error}") from None
+        given.apply_defaults()
+        options = dict(given.arguments)
+        del options["self"]
+        Optimizer.__init__(self, options.pop("params"), options)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
+def _grouped(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the engine as Python names them: beta1 and beta2 are one pair, betas."""
+    grouped: dict[str, Any] = {}
+    for name, value in options.items():
+        if name == "beta1":
+            grouped["betas"] = (value, options["beta2"])
+        elif name != "beta2":
+            grouped[name] = value
+    return grouped
 
 
 def _flat(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,15 @@
-"""The optimizers. Each says what its options are; the engine has the formulas."""
+"""The optimizers. The engine has their options and their formulas.
+
+Arguments are the options of the engine's optimizer of the same name, in its order; the stub of this
+file, with all signatures, is written when the package is built.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
-
 from baregrad._core import optim as _engine
-from baregrad.optim.optimizer import Optimizer, Params
+from baregrad.optim.optimizer import Optimizer
+
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Lion", "RMSprop"]
 
 
 class SGD(Optimizer):
@@ -24,29 +27,6 @@ class SGD(Optimizer):
 
     _kind = _engine.SGD
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1e-3,
-        momentum: float = 0,
-        dampening: float = 0,
-        weight_decay: float = 0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "dampening": dampening,
-                "weight_decay": weight_decay,
-                "nesterov": nesterov,
-                "maximize": maximize,
-            },
-        )
-
 
 class Adam(Optimizer):
     """Steps by the mean of gradients over the root of the mean of their squares.
@@ -61,28 +41,7 @@ class Adam(Optimizer):
     tensor([ 0.9000, -2.9000], requires_grad=True)
     """
 
-    _kind: ClassVar[Callable[..., Any]] = _engine.Adam
-
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "maximize": maximize,
-            },
-        )
+    _kind = _engine.Adam
 
 
 class AdamW(Adam):
@@ -100,18 +59,6 @@ class AdamW(Adam):
 
     _kind = _engine.AdamW
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, maximize=maximize)
-
 
 class RMSprop(Optimizer):
     """The gradient over the root of the mean of its squares, or of its variance (``centered``).
@@ -125,31 +72,6 @@ class RMSprop(Optimizer):
     """
 
     _kind = _engine.RMSprop
-
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "alpha": alpha,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "momentum": momentum,
-                "centered": centered,
-                "maximize": maximize,
-            },
-        )
 
 
 class Adagrad(Optimizer):
@@ -167,29 +89,6 @@ class Adagrad(Optimizer):
 
     _kind = _engine.Adagrad
 
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1e-2,
-        lr_decay: float = 0,
-        weight_decay: float = 0,
-        initial_accumulator_value: float = 0,
-        eps: float = 1e-10,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "lr_decay": lr_decay,
-                "weight_decay": weight_decay,
-                "initial_accumulator_value": initial_accumulator_value,
-                "eps": eps,
-                "maximize": maximize,
-            },
-        )
-
 
 class Lion(Optimizer):
     """The sign of a mean of gradients, and weight decay apart from it. Chen et al. 2023.
@@ -203,17 +102,3 @@ class Lion(Optimizer):
     """
 
     _kind = _engine.Lion
-
-    def __init__(
-        self,
-        params: Params,
-        lr: float = 1e-4,
-        betas: tuple[float, float] = (0.9, 0.99),
-        weight_decay: float = 0,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(
-            params,
-            {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize},
-        )

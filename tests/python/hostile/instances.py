@@ -117,7 +117,7 @@ MAKE: dict[str, Callable[[], Any]] = {
     "optim.lr_scheduler.StepLR": lambda: schedules.StepLR(optimizer(), 2),
     "set_grad_enabled": lambda: bg.set_grad_enabled(True),
 }
-for _name in ("Adagrad", "Adam", "AdamW", "Lion", "RMSprop", "SGD"):
+for _name in optim.optimizers.__all__:
     MAKE[f"optim.{_name}"] = _with_parameters(getattr(optim, _name))
 
 

@@ -1,5 +1,5 @@
 // Counting operations and bytes.
-#include "graph/work.h"
+#include "profile/work.h"
 
 namespace baregrad::profile {
 

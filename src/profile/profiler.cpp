@@ -1,5 +1,5 @@
 // The profiler's watcher: a stack of what is open and a buffer of events for each thread.
-#include "graph/profiler.h"
+#include "profile/profiler.h"
 
 #include <chrono>
 #include <mutex>
@@ -8,14 +8,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "autograd/node.h"
 #include "core/alloc_internal.h"
 #include "core/made_once.h"
 #include "core/message.h"
-#include "graph/work.h"
 #include "ops/dispatch.h"
+#include "ops/label.h"
 #include "ops/watch.h"
 #include "parallel/observer.h"
+#include "profile/work.h"
 
 namespace baregrad::profile {
 
@@ -193,7 +193,7 @@ const char* Profiler::label() noexcept {
       if (frame->event.kind == Kind::Backward) return frame->event.label;
     }
   }
-  return autograd::current_label();
+  return watch::current_label();
 }
 
 Frame* Profiler::push(Kind kind, const char* name, const char* label, const OpCall* call) noexcept {

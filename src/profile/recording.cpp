@@ -1,12 +1,11 @@
-// Writing and reading recordings of the profiler.
-#include "baregrad/profile.h"
-
+// The public functions of the profiler: start and stop a recording, write its file.
 #include <filesystem>
 
 #include "baregrad/error.h"
+#include "baregrad/profile.h"
 #include "core/message.h"
-#include "graph/profiler.h"
 #include "io/atomic_file.h"
+#include "profile/profiler.h"
 
 namespace baregrad::profile {
 

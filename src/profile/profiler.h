@@ -1,11 +1,15 @@
-// The profiler: turns what watchers are told into events. Opens no files; io/profile.cpp does.
+// profile/: times of every op, kernel and backward step of a stretch of a program. Built on ops and
+// io alone: what runs without gradients is profiled without autograd.
+//
+// Here: the watcher that turns what the dispatcher reports into events. It opens no files;
+// recording.cpp writes them, through io.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "graph/trace.h"
+#include "profile/trace.h"
 
 namespace baregrad::profile {
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "baregrad/tensor.h"
+#include "io/output.h"
 
 namespace baregrad::profile {
 
@@ -99,8 +99,8 @@ struct Trace {
   std::vector<std::shared_ptr<const Buffer>> threads;
 };
 
-using Sink = std::function<void(std::string_view text)>;
-/// In the JSON object format that Perfetto and chrome://tracing read.
-void write_json(const Trace& trace, const Sink& sink);
+/// In the JSON object format that Perfetto and chrome://tracing read. `write` takes the text, part
+/// after part.
+void write_json(const Trace& trace, const io::Sink& write);
 
 }  // namespace baregrad::profile

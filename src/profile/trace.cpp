@@ -1,5 +1,5 @@
 // Events: kept in chunks of words, written as JSON.
-#include "graph/trace.h"
+#include "profile/trace.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/message.h"
-#include "graph/text.h"
+#include "io/text.h"
 
 namespace baregrad::profile {
 
@@ -74,7 +74,7 @@ const char* Buffer::keep(const char* name) noexcept {
 
 namespace {
 
-using graph::json_text;
+using io::json_string;
 
 /// What one line of the file says.
 struct Line {
@@ -126,8 +126,8 @@ std::string shapes_text(std::span<const std::uint64_t>& words, std::size_t total
 
 std::string args_text(const Line& line, const Buffer& thread) {
   const Event& event = line.event;
-  std::string out = "{\"thread\":" + json_text(thread.thread());
-  if (event.label != nullptr) out += ",\"label\":" + json_text(event.label);
+  std::string out = "{\"thread\":" + json_string(thread.thread());
+  if (event.label != nullptr) out += ",\"label\":" + json_string(event.label);
   if (event.kind != Kind::Worker && !line.shapes.empty()) {
     std::span<const std::uint64_t> words = line.shapes;
     out += ",\"inputs\":" + shapes_text(words, event.inputs);
@@ -162,29 +162,30 @@ std::vector<Line> lines_of(const Buffer& thread) {
 std::string metadata(const char* what, const std::string& pid, std::int64_t tid,
                      std::string_view name) {
   return message("{\"ph\":\"M\",\"name\":\"", what, "\",\"pid\":", pid, ",\"tid\":", tid,
-                 ",\"args\":{\"name\":", json_text(name), "}}");
+                 ",\"args\":{\"name\":", json_string(name), "}}");
 }
 
 }  // namespace
 
-void write_json(const Trace& trace, const Sink& sink) {
+void write_json(const Trace& trace, const io::Sink& write) {
   const std::string pid = std::to_string(::getpid());
   std::uint64_t dropped = 0;
-  sink("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-  sink(metadata("process_name", pid, ::getpid(), "baregrad"));
+  write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+  write(metadata("process_name", pid, ::getpid(), "baregrad"));
   for (const auto& thread : trace.threads) {
     dropped += thread->dropped();
-    sink(",\n" + metadata("thread_name", pid, thread->id(), thread->thread()));
+    write(",\n" + metadata("thread_name", pid, thread->id(), thread->thread()));
     for (const Line& line : lines_of(*thread)) {
       const Event& event = line.event;
-      sink(message(",\n{\"ph\":\"X\",\"cat\":\"", category(event.kind),
-                   "\",\"name\":", json_text(event.name), ",\"pid\":", pid,
-                   ",\"tid\":", thread->id(), ",\"ts\":", microseconds(event.begin - trace.start),
-                   ",\"dur\":", microseconds(event.end - event.begin),
-                   ",\"args\":", args_text(line, *thread), "}"));
+      write(message(",\n{\"ph\":\"X\",\"cat\":\"", category(event.kind),
+                    "\",\"name\":", json_string(event.name), ",\"pid\":", pid,
+                    ",\"tid\":", thread->id(), ",\"ts\":", microseconds(event.begin - trace.start),
+                    ",\"dur\":", microseconds(event.end - event.begin),
+                    ",\"args\":", args_text(line, *thread), "}"));
     }
   }
-  sink(message("\n],\"otherData\":{\"program\":\"baregrad\",\"dropped_events\":", dropped, "}}\n"));
+  write(
+      message("\n],\"otherData\":{\"program\":\"baregrad\",\"dropped_events\":", dropped, "}}\n"));
 }
 
 }  // namespace baregrad::profile
