@@ -12,6 +12,7 @@
 #endif
 
 #include "core/fast_tls.h"
+#include "core/integer_math.h"
 
 namespace baregrad::detail {
 
@@ -26,10 +27,6 @@ inline constexpr std::size_t kMapUnit = std::size_t{64} << 10;
 inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 /// Nothing beyond this is even tried, so that no rounding below can wrap around.
 inline constexpr std::size_t kMaxRequest = std::size_t{1} << 46;
-
-constexpr std::size_t round_up(std::size_t bytes, std::size_t power_of_two) {
-  return (bytes + power_of_two - 1) & ~(power_of_two - 1);
-}
 
 /// From here on memory is mapped, to get huge pages. ASan knows the bounds of malloc's blocks
 /// alone, but ends the process when one cannot be had: there only the very large ones are mapped.

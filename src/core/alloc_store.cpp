@@ -32,7 +32,7 @@ struct Slab {
   void put(void* block);
 };
 
-constexpr std::size_t kSlabHeader = round_up(sizeof(Slab), kAlignment);
+constexpr std::size_t kSlabHeader = align_up(sizeof(Slab), kAlignment);
 
 char* Slab::first_block() { return reinterpret_cast<char*>(this) + kSlabHeader; }
 

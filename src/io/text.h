@@ -1,13 +1,10 @@
-// Text inside of files: UTF-8, JSON strings, names in messages.
+// Names inside of files and paths of files: what is allowed, and how messages quote them.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 namespace baregrad::io {
-
-/// No overlong forms, no surrogates, nothing above U+10FFFF.
-bool is_utf8(std::string_view text) noexcept;
 
 /// What is wrong with a name in a file, null for a good one. A name is UTF-8 and holds no NUL
 /// character: programs that take it for the end would see another name.
@@ -16,9 +13,6 @@ const char* name_fault(std::string_view name) noexcept;
 void check_name(std::string_view name, const char* what, const char* who);
 /// Throws ValueError for a path with a NUL character: the system would open another file.
 void check_path(std::string_view path, std::string_view who);
-
-/// Appends `text`, which is UTF-8, in quotes, escaped as JSON wants it.
-void append_json_string(std::string& out, std::string_view text);
 
 /// A name from a file for a message: in quotes, cut to a readable length, what a terminal would not
 /// only show escaped.

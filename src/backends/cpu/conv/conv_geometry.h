@@ -23,10 +23,6 @@ const GemmKernels& gemm_kernels() {
       .gemm[static_cast<int>(sizeof(T) == sizeof(float) ? DType::Float32 : DType::Float64)];
 }
 
-inline std::int64_t round_up(std::int64_t x, std::int64_t unit) {
-  return (x + unit - 1) / unit * unit;
-}
-
 inline bool is_empty(const View& v) {
   return std::find(v.shape, v.shape + v.ndim, 0) != v.shape + v.ndim;
 }

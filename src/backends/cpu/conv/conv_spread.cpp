@@ -5,6 +5,7 @@
 #include "backends/cpu/conv/conv_geometry.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/walkers/scratch.h"
+#include "core/integer_math.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -37,14 +38,15 @@ class Spreader {
         area_(s.kernel_height * s.kernel_width),
         pixels_(s.out_height * s.out_width),
         along_taps_(s.kernel_width >= s.out_width),
-        images_(s.images, std::max<std::int64_t>(1, kColumns / pixels_)),
+        images_(EvenSplit::of_at_most(s.images, std::max<std::int64_t>(1, kColumns / pixels_))),
         panel_(std::clamp<std::int64_t>(kProducts / most_columns(), 1, channels_ * area_)),
-        bands_(s.height, band_height()),
-        parts_(channels_, bands_.count > 1 ? 1 : std::max<std::int64_t>(1, panel_ / area_)) {}
+        bands_(EvenSplit::of_at_most(s.height, band_height())),
+        parts_(EvenSplit::of_at_most(
+            channels_, bands_.count > 1 ? 1 : std::max<std::int64_t>(1, panel_ / area_))) {}
 
   void run() const {
     const std::int64_t work =
-        (parts_.least + 1) * area_ / bands_.count * most_columns() * (filters_ + kAddCost);
+        parts_.largest() * area_ / bands_.count * most_columns() * (filters_ + kAddCost);
     const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 18) / (work + 1));
     const std::int64_t tasks = images_.count * s_.groups * parts_.count * bands_.count;
     parallel::parallel_for(tasks, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -85,7 +87,7 @@ class Spreader {
     std::int64_t low, high;          ///< rows
   };
 
-  std::int64_t most_images() const { return images_.least + (images_.larger > 0 ? 1 : 0); }
+  std::int64_t most_images() const { return images_.largest(); }
   std::int64_t most_columns() const { return most_images() * pixels_; }
 
   /// Rows of taps that reach into two bands are multiplied twice: bands are several times as high
@@ -93,9 +95,9 @@ class Spreader {
   std::int64_t band_height() const {
     constexpr std::int64_t kTasks = 8;
     const std::int64_t planes = images_.count * s_.channels;
-    const std::int64_t bands = (kTasks + planes - 1) / planes;
+    const std::int64_t bands = ceil_div(kTasks, planes);
     const std::int64_t reach = (s_.out_height - 1) * s_.stride[0] + 1;
-    return std::max((s_.height + bands - 1) / bands, 4 * reach);
+    return std::max(ceil_div(s_.height, bands), 4 * reach);
   }
 
   void fill(const Part& part, T* room) const {

@@ -10,6 +10,8 @@
 #include "backends/cpu/table.h"
 #include "backends/cpu/walkers/scratch.h"
 #include "backends/cpu/walkers/stage.h"
+#include "core/integer_math.h"
+#include "core/multi_index.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -95,8 +97,8 @@ class Attention {
   std::int64_t depth;
   std::int64_t width;
 
-  std::int64_t query_blocks() const { return (queries + kQueries - 1) / kQueries; }
-  std::int64_t key_blocks() const { return (keys + kKeys - 1) / kKeys; }
+  std::int64_t query_blocks() const { return ceil_div(queries, kQueries); }
+  std::int64_t key_blocks() const { return ceil_div(keys, kKeys); }
   std::int64_t block_grain(std::int64_t rows, std::int64_t cols) const {
     return kTask / (rows * cols * (depth + width) + 1) + 1;
   }
@@ -176,10 +178,9 @@ class Attention {
   }
   static std::int64_t offset(const View& v, std::int64_t index) {
     std::int64_t at = 0;
-    for (int i = v.ndim - 3; i >= 0; --i) {
-      at += index % v.shape[i] * v.strides[i];
-      index /= v.shape[i];
-    }
+    move_to(
+        v.ndim - 2, index, [&](int axis) { return v.shape[axis]; },
+        [&](int axis, std::int64_t i) { at += i * v.strides[axis]; });
     return at;
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "backends/cpu/irregular/irregular.h"
+#include "core/integer_math.h"
 #include "core/philox.h"
 #include "core/visit.h"
 #include "parallel/parallel_for.h"
@@ -39,7 +40,7 @@ void for_tiles(const Attrs& attrs, std::int64_t n, Body body) {
     for (std::int64_t first = begin; first < end; first += kTileBlocks * kPerBlock) {
       const std::int64_t count = std::min(kTileBlocks * kPerBlock, end - first);
       const auto block = static_cast<std::uint64_t>(first / kPerBlock);
-      philox_blocks(state, block, (count + kPerBlock - 1) / kPerBlock, words);
+      philox_blocks(state, block, ceil_div(count, kPerBlock), words);
       body(first, count, words);
     }
   });
