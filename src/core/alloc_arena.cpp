@@ -19,6 +19,7 @@
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "core/alloc_internal.h"
+#include "core/fork.h"
 
 namespace baregrad {
 namespace {

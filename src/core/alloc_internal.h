@@ -1,4 +1,4 @@
-// What the allocators share: memory from the system, sanitizer marks, a small lock, fork safety.
+// What the allocators share: memory from the system, sanitizer marks, a small lock.
 #pragma once
 
 #include <atomic>
@@ -80,19 +80,5 @@ class SpinLock {
  private:
   std::atomic<bool> locked_{false};
 };
-
-/// Something with locks that must be in a known state when the process forks.
-class ForkParticipant {
- public:
-  virtual void before_fork() noexcept = 0;
-  virtual void after_fork(bool in_child) noexcept = 0;
-
- protected:
-  ~ForkParticipant() = default;
-};
-
-/// Must not be called while holding a lock that before_fork() takes.
-void add_fork_participant(ForkParticipant& participant);
-void remove_fork_participant(ForkParticipant& participant) noexcept;
 
 }  // namespace baregrad::detail

@@ -1,4 +1,4 @@
-// The pool's shared store.
+// The caching allocator's shared store.
 //
 // Sizes are rounded up to classes: steps of 64 bytes to 1 KiB, then eight to each doubling. Blocks
 // to 4 KiB are cut from 64 KiB slabs; larger ones come from the system one by one and are reused by

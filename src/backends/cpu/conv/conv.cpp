@@ -293,8 +293,8 @@ void conv2d_input(const IrregularCall& call) {
     multiply_pixels<T>(s, channels, filters, w, 1, channels, filters * channels, g, no_bias, to);
   } else if (filters == 0) {
     fill_planes(to, s.images, s.channels, s.height * s.width, no_bias);
-  } else if (suits_spreading(s)) {
-    spread_filters<T>(s, g, w, to);
+  } else if (suits_scatter(s)) {
+    scatter_products<T>(s, g, w, to);
   } else {
     correlate_input(s, g, w, to);
   }

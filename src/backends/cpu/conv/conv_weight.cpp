@@ -58,7 +58,7 @@ class WeightSums {
             add_run(Task(*this, task), shared ? gradients : nullptr, staged, staged + planes, sums);
           }
         });
-    gather(sums, runs_.count, rows, out);
+    add_runs(sums, runs_.count, rows, out);
   }
 
  private:
@@ -226,7 +226,7 @@ class WeightSums {
   }
 
   /// out[g, o, k] = the runs' sums, in order.
-  void gather(T* sums, std::int64_t runs, std::int64_t rows, T* out) const {
+  void add_runs(T* sums, std::int64_t runs, std::int64_t rows, T* out) const {
     const std::int64_t all = rows * columns_;
     if (runs > 1) {
       parallel::parallel_for(all, 1 << 13, [&](std::int64_t begin, std::int64_t end) {

@@ -272,9 +272,9 @@ class Nest {
 };
 
 /// As many ones as a skinny product has parts, of a dtype that tiles can read where it lies.
-class Ones {
+class ArrayOfOnes {
  public:
-  explicit Ones(DType dtype) {
+  explicit ArrayOfOnes(DType dtype) {
     if (dtype == DType::Float32) {
       fill(1.0f);
     } else if (dtype == DType::Float64) {
@@ -354,7 +354,7 @@ class Skinny {
 
   /// Each row of C += a row of ones times its parts.
   void add_parts(std::int64_t col, std::int64_t cols) {
-    const Ones ones(call_.dtype);
+    const ArrayOfOnes ones(call_.dtype);
     GemmTile t;
     t.a = ones.data();
     t.a_stride = 1;

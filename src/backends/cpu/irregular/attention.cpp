@@ -281,10 +281,10 @@ void attention_of(const IrregularCall& call) {
 
 /// The way back. in: g, q, k, v, out, lse, mask; out: dq, dk, dv.
 template <class T>
-class Backwards {
+class AttentionBackward {
  public:
   /// `levels`: room for a number per query of each head.
-  Backwards(const IrregularCall& call, T* levels)
+  AttentionBackward(const IrregularCall& call, T* levels)
       : call_(call),
         attention_(call.in[1], call.in[2], call.in[3], call.in.size() > 6 ? &call.in[6] : nullptr,
                    call.attrs),
@@ -434,7 +434,7 @@ class Backwards {
 template <class T>
 void attention_backward_of(const IrregularCall& call) {
   Scratch<4096> levels(static_cast<std::size_t>(numel(call.in[5])) * sizeof(T));
-  Backwards<T>(call, reinterpret_cast<T*>(levels.data())).run();
+  AttentionBackward<T>(call, reinterpret_cast<T*>(levels.data())).run();
 }
 
 }  // namespace

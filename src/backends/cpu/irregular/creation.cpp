@@ -27,9 +27,9 @@ void zero_bytes(char* data, std::int64_t bytes) {
 
 /// Copies of one element as a block to be stamped down: no alignment needed, and memcpy is as fast
 /// as stores get.
-class Stamp {
+class RepeatedElement {
  public:
-  Stamp(const char* element, std::size_t width) {
+  RepeatedElement(const char* element, std::size_t width) {
     strided_copy(block_, static_cast<std::int64_t>(width), element, 0,
                  kBytes / static_cast<std::int64_t>(width), width);
   }
@@ -137,9 +137,9 @@ void fill_kernel(const IrregularCall& call) {
     zero_bytes(base, bytes);
     return;
   }
-  const Stamp stamp(element, width);
+  const RepeatedElement pattern(element, width);
   parallel::parallel_for(bytes, kFillBytes, [&](std::int64_t begin, std::int64_t end) {
-    stamp.fill(base + begin, end - begin);
+    pattern.fill(base + begin, end - begin);
   });
 }
 

@@ -146,7 +146,7 @@ struct Point {
 };
 
 /// Cosine and sine of t turns, t in [0, 1).
-inline Point on_circle(double t) {
+inline Point cos_sin_of_turns(double t) {
   // The nearest quarter turn: an integer in the lowest bits of `shifted`.
   constexpr double kShift = 0x1.8p52;
   const double shifted = t * 4 + kShift;
@@ -211,7 +211,7 @@ void normal_tile(const std::uint32_t* words, std::int64_t pairs, double* z) {
   }
   for (std::int64_t i = 0; i < pairs; ++i) {
     const double radius = std::sqrt(-2 * log_unit(u[i]));
-    const Point p = on_circle(t[i]);
+    const Point p = cos_sin_of_turns(t[i]);
     z[2 * i] = radius * p.x;
     z[2 * i + 1] = radius * p.y;
   }

@@ -13,9 +13,9 @@ namespace baregrad::kernels {
 namespace {
 
 /// Which of `count` places, the first at `start` and all `step` apart, lie in [low, high).
-struct Reach {
-  Reach(std::int64_t start, std::int64_t step, std::int64_t count, std::int64_t low,
-        std::int64_t high)
+struct IndexRange {
+  IndexRange(std::int64_t start, std::int64_t step, std::int64_t count, std::int64_t low,
+             std::int64_t high)
       : begin(std::clamp<std::int64_t>(ceil_div(low - start, step), 0, count)),
         end(std::clamp<std::int64_t>(ceil_div(high - start, step), begin, count)) {}
   std::int64_t begin;
@@ -26,9 +26,9 @@ struct Reach {
 /// Tasks own what they write: rows of some channels of some images. Each adds in the order of taps,
 /// then pixels.
 template <class T>
-class Spreader {
+class ScatterProducts {
  public:
-  Spreader(const ConvGeometry& s, const T* g, const T* weight, T* out)
+  ScatterProducts(const ConvGeometry& s, const T* g, const T* weight, T* out)
       : s_(s),
         g_(g),
         weight_(weight),
@@ -68,7 +68,7 @@ class Spreader {
 
   /// What a task writes, and what it multiplies.
   struct Part {
-    Part(const Spreader& of, std::int64_t task) {
+    Part(const ScatterProducts& of, std::int64_t task) {
       const std::int64_t band = task % of.bands_.count;
       task /= of.bands_.count;
       const std::int64_t part = task % of.parts_.count;
@@ -111,7 +111,8 @@ class Spreader {
     const T* const columns = part.images > 1 ? stage(part, staged) : image_of(part, 0);
     // Rows of taps that meet the band: a column of pixels carries each this far down.
     const std::int64_t span = (s_.out_height - 1) * s_.stride[0];
-    const Reach rows(-s_.padding[0], s_.dilation[0], s_.kernel_height, part.low - span, part.high);
+    const IndexRange rows(-s_.padding[0], s_.dilation[0], s_.kernel_height, part.low - span,
+                          part.high);
     const std::int64_t begin = part.channel * area_ + rows.begin * s_.kernel_width;
     const std::int64_t end =
         (part.channel + part.channels - 1) * area_ + rows.end * s_.kernel_width;
@@ -167,7 +168,7 @@ class Spreader {
       const std::int64_t col = (first + done) % s_.kernel_width;
       const std::int64_t count = std::min(s_.kernel_width - col, taps - done);
       const std::int64_t start = row * s_.dilation[0] - s_.padding[0];
-      const Reach rows(start, s_.stride[0], s_.out_height, part.low, part.high);
+      const IndexRange rows(start, s_.stride[0], s_.out_height, part.low, part.high);
       for (std::int64_t i = 0; i < part.images; ++i) {
         T* const to = plane(part, i, channel);
         for (std::int64_t y = rows.begin; y < rows.end; ++y) {
@@ -201,7 +202,7 @@ class Spreader {
   }
   void add(const T* from, std::int64_t count, std::int64_t start, std::int64_t step,
            T* line) const {
-    const Reach cols(start, step, count, 0, s_.width);
+    const IndexRange cols(start, step, count, 0, s_.width);
     if (cols.begin == cols.end) return;
     if (step == 1) {
       T* const to = line + (start + cols.begin);
@@ -229,12 +230,12 @@ class Spreader {
 
 }  // namespace
 
-bool suits_spreading(const ConvGeometry& s) {
+bool suits_scatter(const ConvGeometry& s) {
   // As measured, in multiplications of a correlation: what a phase of the stride takes beside its
   // own, what adding a product takes, and how much dearer all of that is than a correlation's.
   constexpr double kPhase = 2000;
   constexpr double kAdd = 4;
-  constexpr double kSpread = 2.5;
+  constexpr double kScatter = 2.5;
   const std::int64_t size[] = {s.height, s.width};
   const auto channels = static_cast<double>(s.images * s.channels);
   const std::int64_t group_filters = s.filters / s.groups;
@@ -250,14 +251,14 @@ bool suits_spreading(const ConvGeometry& s) {
   for (const std::int64_t factor : {s.out_height, s.out_width, s.kernel_height, s.kernel_width}) {
     products *= static_cast<double>(factor);
   }
-  return correlated + kPhase * phases > kSpread * products * (filters + kAdd) && products > 0;
+  return correlated + kPhase * phases > kScatter * products * (filters + kAdd) && products > 0;
 }
 
 template <class T>
-void spread_filters(const ConvGeometry& s, const T* g, const T* weight, T* out) {
-  Spreader<T>(s, g, weight, out).run();
+void scatter_products(const ConvGeometry& s, const T* g, const T* weight, T* out) {
+  ScatterProducts<T>(s, g, weight, out).run();
 }
-template void spread_filters(const ConvGeometry&, const float*, const float*, float*);
-template void spread_filters(const ConvGeometry&, const double*, const double*, double*);
+template void scatter_products(const ConvGeometry&, const float*, const float*, float*);
+template void scatter_products(const ConvGeometry&, const double*, const double*, double*);
 
 }  // namespace baregrad::kernels
