@@ -8,6 +8,7 @@
 
 #include "cli/output.h"
 #include "core/printable.h"
+#include "core/utf8.h"
 
 namespace baregrad::cli {
 
@@ -61,7 +62,7 @@ std::string probabilities_text(std::span<const float> probabilities,
   std::vector<std::string> names;
   for (const std::string& name : classes) {
     names.push_back(printable(name));
-    longest = std::max(longest, columns_of(names.back()));
+    longest = std::max(longest, utf8_columns(names.back()));
   }
   const auto best = std::max_element(probabilities.begin(), probabilities.end());
   std::string text;

@@ -1,7 +1,9 @@
 // The command line: `baregrad info`, `train`, `eval`, `predict`, `graph`, `bench`, `lab`. Exit
 // status 0, 1 for a failure, 2 for wrong arguments.
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <new>
 #include <string>
@@ -205,11 +207,49 @@ void add_lab(CLI::App* app, lab::Run& run, bool& no_report) {
   app->add_flag("--no-report", no_report, "Records alone: no pictures, no pages")->option_text(" ");
 }
 
-int run(int argc, char** argv) {
-  CLI::App app{"A deep-learning engine from the bytes up.", "baregrad"};
-  app.set_version_flag("--version", version_text(), "Print the version and exit");
-  app.require_subcommand(1);
-  app.footer(
+void add_json(CLI::App* app, std::string& path, const char* doc) {
+  add_path(app, "--json", path, doc)->option_text("FILE");
+}
+
+/// All commands, their options, and what runs them.
+class CommandLine {
+ public:
+  CommandLine();
+  /// The exit status of the command that the arguments name.
+  int run(int argc, char** argv);
+
+ private:
+  struct Command {
+    const CLI::App* app;
+    std::function<int()> run;
+    bool reads_data;  ///< and so BAREGRAD_DATA
+  };
+  void add_info_command();
+  void add_train_command();
+  void add_eval_command();
+  void add_predict_command();
+  void add_graph_command();
+  void add_bench_command();
+  void add_lab_commands();
+  void print_help(const CLI::Success& asked) const;
+
+  CLI::App app_{"A deep-learning engine from the bytes up.", "baregrad"};
+  std::vector<Command> commands_;
+  std::string info_json_path_;
+  TrainCommand train_;
+  EvalCommand eval_;
+  PredictCommand predict_;
+  GraphCommand graph_;
+  BenchCommand bench_;
+  lab::Run lab_;
+  bool lab_without_report_ = false;
+  std::vector<std::string> lab_trials_;
+};
+
+CommandLine::CommandLine() {
+  app_.set_version_flag("--version", version_text(), "Print the version and exit");
+  app_.require_subcommand(1);
+  app_.footer(
       "Environment: BAREGRAD_NUM_THREADS, BAREGRAD_ISA=scalar|sse4|avx2|avx512,\n"
       "BAREGRAD_ALLOC=system|pool|arena[:MiB], BAREGRAD_DATA=DIR, BAREGRAD_MKL=FILE (libmkl_rt, a "
       "peer of bench matmul),\n"
@@ -217,42 +257,63 @@ int run(int argc, char** argv) {
       "builds "
       "it).\n"
       "Exit status: 0, 1 for a failure, 2 for wrong arguments.");
+  // In the order of the help.
+  add_info_command();
+  add_train_command();
+  add_eval_command();
+  add_predict_command();
+  add_graph_command();
+  add_bench_command();
+  add_lab_commands();
+}
 
-  BenchCommand command;
-  bench::Options& options = command.options;
-  const auto add_json = [&command](CLI::App* to, const char* what) {
-    add_path(to, "--json", command.json_path, what)->option_text("FILE");
-  };
+void CommandLine::add_info_command() {
+  CLI::App* info = app_.add_subcommand("info", "The machine, how it is used, and what it can do");
+  add_json(info, info_json_path_, "Also write all of it to FILE as one JSON object");
+  commands_.push_back({info, [this] { return run_info(info_json_path_); }, false});
+}
 
-  CLI::App* info = app.add_subcommand("info", "The machine, how it is used, and what it can do");
-  add_json(info, "Also write all of it to FILE as one JSON object");
+void CommandLine::add_train_command() {
+  CLI::App* train = app_.add_subcommand("train", "Train a network on images, in a run's folder");
+  commands_.push_back({train,
+                       [this, options = add_train(train, train_)] {
+                         options.note_given();
+                         return run_train(train_);
+                       },
+                       true});
+}
 
-  TrainCommand train_command;
-  CLI::App* train = app.add_subcommand("train", "Train a network on images, in a run's folder");
-  const ConfigOptions train_options = add_train(train, train_command);
-  EvalCommand eval_command;
-  CLI::App* eval = add_on_run(app, "eval", "Test a trained network", eval_command);
-  add_path(eval, "--json", eval_command.json_path, "Also write the result to FILE")
-      ->option_text("FILE");
-  PredictCommand predict_command;
+void CommandLine::add_eval_command() {
+  CLI::App* eval = add_on_run(app_, "eval", "Test a trained network", eval_);
+  add_json(eval, eval_.json_path, "Also write the result to FILE");
+  commands_.push_back({eval, [this] { return run_eval(eval_); }, true});
+}
+
+void CommandLine::add_predict_command() {
   CLI::App* predict =
-      add_on_run(app, "predict", "What a trained network sees in an image", predict_command);
-  add_path(predict, "image", predict_command.image, "A PNG, PGM or PPM file, or test:N")
+      add_on_run(app_, "predict", "What a trained network sees in an image", predict_);
+  add_path(predict, "image", predict_.image, "A PNG, PGM or PPM file, or test:N")
       ->required()
       ->option_text("IMAGE");
-  add_number<std::uint64_t>(predict, "--max-bytes", predict_command.max_bytes, 1, kAnyUnsigned,
+  add_number<std::uint64_t>(predict, "--max-bytes", predict_.max_bytes, 1, kAnyUnsigned,
                             "Largest image in memory; 64 MiB or 100 times the file if not said")
       ->option_text("N");
-  add_path(predict, "--json", predict_command.json_path, "Also write the result to FILE")
-      ->option_text("FILE");
-  GraphCommand graph_command;
-  CLI::App* graph = add_on_run(
-      app, "graph", "The recorded graph of a step, with shapes and gradient norms", graph_command);
-  add_path(graph, "--dot", graph_command.dot_path, "For Graphviz")->option_text("FILE");
-  add_path(graph, "--svg", graph_command.svg_path, "Drawn by Graphviz")->option_text("FILE");
+  add_json(predict, predict_.json_path, "Also write the result to FILE");
+  commands_.push_back({predict, [this] { return run_predict(predict_); }, true});
+}
 
-  CLI::App* bench = app.add_subcommand("bench", "Measure against peers in one run");
-  bench->add_option("names", command.names, "Which benchmarks, see below")
+void CommandLine::add_graph_command() {
+  CLI::App* graph = add_on_run(
+      app_, "graph", "The recorded graph of a step, with shapes and gradient norms", graph_);
+  add_path(graph, "--dot", graph_.dot_path, "For Graphviz")->option_text("FILE");
+  add_path(graph, "--svg", graph_.svg_path, "Drawn by Graphviz")->option_text("FILE");
+  commands_.push_back({graph, [this] { return run_graph(graph_); }, true});
+}
+
+void CommandLine::add_bench_command() {
+  bench::Options& options = bench_.options;
+  CLI::App* bench = app_.add_subcommand("bench", "Measure against peers in one run");
+  bench->add_option("names", bench_.names, "Which benchmarks, see below")
       ->required()
       ->option_text("NAME...");
   add_numbers(bench, "--sizes", options.sizes, kAny, "Sizes to measure instead of the usual ones")
@@ -265,55 +326,61 @@ int run(int argc, char** argv) {
   bench->add_flag("--quick", options.quick, "A look, not a measurement")
       ->excludes(seconds)
       ->option_text(" ");
-  const std::vector<CLI::Option*> special = add_special(bench, command);
-  add_json(bench, "Also write every result to FILE, one JSON object per line");
+  std::vector<CLI::Option*> special = add_special(bench, bench_);
+  add_json(bench, bench_.json_path, "Also write every result to FILE, one JSON object per line");
   bench->footer(list_benches());
+  commands_.push_back({bench,
+                       [this, special = std::move(special)] {
+                         constexpr double kQuickSeconds = 0.05;
+                         if (bench_.options.quick) bench_.options.seconds = kQuickSeconds;
+                         for (const CLI::Option* option : special) {
+                           if (option->count() > 0) bench_.special.push_back(option->get_name());
+                         }
+                         return run_bench(std::move(bench_));
+                       },
+                       false});
+}
 
-  lab::Run lab_run;
-  bool no_report = false;
-  CLI::App* lab = app.add_subcommand("lab", "Experiments: from the naive loop to the roofline");
-  add_lab(lab, lab_run, no_report);
-  // The lab runs this command under a cache simulator. Help does not show it.
-  std::vector<std::string> trials;
-  CLI::App* lab_trial = app.add_subcommand("lab-trial", "Run kernels of the lab once")->group("");
-  lab_trial->add_option("trials", trials, "NAME SIZE WARM_UPS, again and again")->required();
+void CommandLine::add_lab_commands() {
+  CLI::App* lab = app_.add_subcommand("lab", "Experiments: from the naive loop to the roofline");
+  add_lab(lab, lab_, lab_without_report_);
+  commands_.push_back({lab,
+                       [this] {
+                         lab_.report = !lab_without_report_;
+                         return run_lab(std::move(lab_));
+                       },
+                       false});
+  // For the lab itself, which runs it under a simulator of caches: no help shows it.
+  CLI::App* trial = app_.add_subcommand("lab-trial", "Run kernels of the lab once")->group("");
+  trial->add_option("trials", lab_trials_, "NAME SIZE WARM_UPS, again and again")->required();
+  commands_.push_back({trial, [this] { return run_lab_trial(lab_trials_); }, false});
+}
 
+int CommandLine::run(int argc, char** argv) {
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    // The command prints help and version itself: a closed pipe is not an error.
-    Output out;
-    const bool version = dynamic_cast<const CLI::CallForVersion*>(&help) != nullptr;
-    // App::help() shows the help of the chosen subcommand.
-    out.print(version ? version_text() + "\n" : app.help());
-    out.finish();
+    app_.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    print_help(asked);
     return 0;
   } catch (const CLI::ParseError& error) {
     complain(fmt::format("{}\nTry 'baregrad --help'.", error.what()));
     return kWrongArguments;
   }
   check_environment();
-  for (const CLI::App* reader : {train, eval, predict, graph}) {
-    if (reader->parsed()) check_data_variable();
-  }
-  constexpr double kQuickSeconds = 0.05;
-  if (options.quick) options.seconds = kQuickSeconds;
-  for (const CLI::Option* option : special) {
-    if (option->count() > 0) command.special.push_back(option->get_name());
-  }
-  if (train->parsed()) {
-    train_options.note_given();
-    return run_train(train_command);
-  }
-  if (eval->parsed()) return run_eval(eval_command);
-  if (predict->parsed()) return run_predict(predict_command);
-  if (graph->parsed()) return run_graph(graph_command);
-  if (lab->parsed()) {
-    lab_run.report = !no_report;
-    return run_lab(std::move(lab_run));
-  }
-  if (lab_trial->parsed()) return run_lab_trial(trials);
-  return info->parsed() ? run_info(command.json_path) : run_bench(std::move(command));
+  // There is exactly one: parse() requires a subcommand.
+  const auto command = std::find_if(commands_.begin(), commands_.end(),
+                                    [](const Command& c) { return c.app->parsed(); });
+  if (command->reads_data) check_data_variable();
+  return command->run();
+}
+
+/// Printed by us, not by CLI11: a closed pipe is no error.
+void CommandLine::print_help(const CLI::Success& asked) const {
+  Output out;
+  const bool version = dynamic_cast<const CLI::CallForVersion*>(&asked) != nullptr;
+  // App::help() descends to the command that was named.
+  out.print(version ? version_text() + "\n" : app_.help());
+  out.finish();
 }
 
 }  // namespace
@@ -326,7 +393,7 @@ int main(int argc, char** argv) {
   // SIGXFSZ is ignored: a file that reaches the size limit becomes a write error with a message.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
-    return baregrad::cli::run(argc, argv);
+    return baregrad::cli::CommandLine().run(argc, argv);
   } catch (const std::bad_alloc&) {
     baregrad::cli::complain("out of memory");
   } catch (const std::exception& error) {

@@ -16,6 +16,7 @@
 
 #include "baregrad/error.h"
 #include "core/printable.h"
+#include "core/utf8.h"
 
 namespace baregrad::cli {
 namespace {
@@ -143,7 +144,7 @@ void Table::add(std::string_view title, bool left, std::vector<std::string> cell
   for (std::string& cell : cells) cell = printable(cell);
   lines_.resize(std::max(lines_.size(), cells.size()));
   std::size_t width = 0;
-  for (const std::string& cell : cells) width = std::max(width, columns_of(cell));
+  for (const std::string& cell : cells) width = std::max(width, utf8_columns(cell));
   for (std::size_t i = 0; i < cells.size(); ++i) {
     lines_[i] +=
         left ? fmt::format("{:<{}}  ", cells[i], width) : fmt::format("{:>{}}  ", cells[i], width);

@@ -19,6 +19,7 @@
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "core/alloc_internal.h"
+#include "core/fork.h"
 
 namespace baregrad {
 namespace {
@@ -29,7 +30,7 @@ class BitTree {
   explicit BitTree(std::size_t size) {
     std::size_t words = 0;
     do {
-      size = (size + 63) / 64;
+      size = ceil_div(size, 64);
       begin_[levels_++] = words;
       words += size;
     } while (size > 1);
@@ -86,8 +87,8 @@ bool prefault(char* region, std::size_t length) noexcept {
 
 struct ArenaAllocator::Impl final : detail::ForkParticipant {
   explicit Impl(std::size_t bytes)
-      : capacity(detail::round_up(bytes, kAlignment)),
-        length(detail::round_up(capacity + (capacity == 0), detail::kMapUnit)),
+      : capacity(align_up(bytes, kAlignment)),
+        length(align_up(capacity + (capacity == 0), detail::kMapUnit)),
         ends(length / kAlignment) {
     region = static_cast<char*>(detail::map_pages(
         length, length >= detail::kHugePage ? detail::kHugePage : detail::kMapUnit));
@@ -153,7 +154,7 @@ void* ArenaAllocator::allocate(std::size_t bytes) {
   }
   char* block = arena.region + arena.used;
   // A block of no bytes takes a granule too, so that its address is its own.
-  arena.used += detail::round_up(bytes + (bytes == 0), kAlignment);
+  arena.used += align_up(bytes + (bytes == 0), kAlignment);
   arena.ends.insert(arena.used / kAlignment - 1);
   arena.live += bytes;
   if (arena.live > arena.peak) arena.peak = arena.live;
@@ -166,7 +167,7 @@ void* ArenaAllocator::allocate(std::size_t bytes) {
 void ArenaAllocator::deallocate(void* block, std::size_t bytes) noexcept {
   if (block == nullptr) return;
   Impl& arena = *impl_;
-  const std::size_t size = detail::round_up(bytes + (bytes == 0), kAlignment);
+  const std::size_t size = align_up(bytes + (bytes == 0), kAlignment);
   const std::size_t end = static_cast<std::size_t>(static_cast<char*>(block) - arena.region) + size;
   detail::poison(block, size);
   std::lock_guard guard(arena.lock);

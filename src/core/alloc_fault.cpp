@@ -3,6 +3,7 @@
 
 #include "baregrad/allocator.h"
 #include "core/alloc_internal.h"
+#include "core/fork.h"
 
 namespace baregrad {
 

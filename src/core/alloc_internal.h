@@ -1,4 +1,4 @@
-// What the allocators share: memory from the system, sanitizer marks, a small lock, fork safety.
+// What the allocators share: memory from the system, sanitizer marks, a small lock.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #endif
 
 #include "core/fast_tls.h"
+#include "core/integer_math.h"
 
 namespace baregrad::detail {
 
@@ -26,10 +27,6 @@ inline constexpr std::size_t kMapUnit = std::size_t{64} << 10;
 inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 /// Nothing beyond this is even tried, so that no rounding below can wrap around.
 inline constexpr std::size_t kMaxRequest = std::size_t{1} << 46;
-
-constexpr std::size_t round_up(std::size_t bytes, std::size_t power_of_two) {
-  return (bytes + power_of_two - 1) & ~(power_of_two - 1);
-}
 
 /// From here on memory is mapped, to get huge pages. ASan knows the bounds of malloc's blocks
 /// alone, but ends the process when one cannot be had: there only the very large ones are mapped.
@@ -83,19 +80,5 @@ class SpinLock {
  private:
   std::atomic<bool> locked_{false};
 };
-
-/// Something with locks that must be in a known state when the process forks.
-class ForkParticipant {
- public:
-  virtual void before_fork() noexcept = 0;
-  virtual void after_fork(bool in_child) noexcept = 0;
-
- protected:
-  ~ForkParticipant() = default;
-};
-
-/// Must not be called while holding a lock that before_fork() takes.
-void add_fork_participant(ForkParticipant& participant);
-void remove_fork_participant(ForkParticipant& participant) noexcept;
 
 }  // namespace baregrad::detail

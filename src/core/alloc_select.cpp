@@ -10,6 +10,7 @@
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "core/alloc_internal.h"
+#include "core/fork.h"
 #include "core/made_once.h"
 
 namespace baregrad {

@@ -1,4 +1,4 @@
-// The pool's shared store.
+// The caching allocator's shared store.
 //
 // Sizes are rounded up to classes: steps of 64 bytes to 1 KiB, then eight to each doubling. Blocks
 // to 4 KiB are cut from 64 KiB slabs; larger ones come from the system one by one and are reused by
@@ -32,7 +32,7 @@ struct Slab {
   void put(void* block);
 };
 
-constexpr std::size_t kSlabHeader = round_up(sizeof(Slab), kAlignment);
+constexpr std::size_t kSlabHeader = align_up(sizeof(Slab), kAlignment);
 
 char* Slab::first_block() { return reinterpret_cast<char*>(this) + kSlabHeader; }
 

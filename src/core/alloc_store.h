@@ -1,5 +1,5 @@
-// The pool's shared store: size classes, slabs of small blocks, large blocks. Knows no threads'
-// caches.
+// The caching allocator's shared store: size classes, slabs of small blocks, large blocks. It knows
+// nothing of the threads' caches.
 #pragma once
 
 #include <array>

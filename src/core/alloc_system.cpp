@@ -43,9 +43,9 @@ void* map_pages(std::size_t length, std::size_t alignment) noexcept {
 void unmap_pages(void* pages, std::size_t length) noexcept { munmap(pages, length); }
 
 std::size_t block_footprint(std::size_t bytes) noexcept {
-  if (bytes < kMapThreshold) return round_up(bytes, kAlignment);
+  if (bytes < kMapThreshold) return align_up(bytes, kAlignment);
   // Whole huge pages where that wastes no more than an eighth: the tail then faults once.
-  return round_up(bytes, bytes >= 8 * kHugePage ? kHugePage : kMapUnit);
+  return align_up(bytes, bytes >= 8 * kHugePage ? kHugePage : kMapUnit);
 }
 
 void* acquire_block(std::size_t bytes) noexcept {

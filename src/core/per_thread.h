@@ -1,4 +1,4 @@
-// An object of each thread that is asked for by code which may run after the thread's farewell.
+// An object of each thread, for code that may run during thread exit.
 #pragma once
 
 #include <new>
@@ -7,21 +7,22 @@
 
 namespace baregrad {
 
-/// A T of each thread, made at the first call and gone when the thread ends. A thread_local T would
-/// be used after its destructor by whoever runs later still: atexit, destructors of other objects.
+/// A T of each thread, made at the first call and destroyed when the thread exits. A thread_local T
+/// would be used after its destructor by code that runs later: atexit handlers, destructors of
+/// other objects.
 template <class T>
 class PerThread {
  public:
-  /// Null once the thread has said farewell, or where there is no memory.
+  /// Null once the object has been destroyed at thread exit, or when there is no memory.
   static T* get() noexcept {
     T* object = object_;
     return object != nullptr ? object : open();
   }
 
  private:
-  struct Farewell {
-    Farewell() noexcept {}  // NOLINT(modernize-use-equals-default): registers the destructor
-    ~Farewell() {
+  struct ExitHandler {
+    ExitHandler() noexcept {}  // NOLINT(modernize-use-equals-default): registers the destructor
+    ~ExitHandler() {
       closed_ = true;
       T* object = object_;
       object_ = nullptr;
@@ -30,8 +31,8 @@ class PerThread {
   };
   __attribute__((noinline)) static T* open() noexcept {
     if (closed_) return nullptr;
-    static thread_local Farewell farewell;
-    static_cast<void>(farewell);
+    static thread_local ExitHandler handler;
+    static_cast<void>(handler);
     object_ = new (std::nothrow) T;
     return object_;
   }

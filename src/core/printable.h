@@ -7,10 +7,6 @@
 
 namespace baregrad {
 
-/// Bytes of the UTF-8 character at the start of `text`, which is not empty; 0 when there is none.
-/// No overlong forms, no surrogates, nothing above U+10FFFF.
-std::size_t utf8_length(std::string_view text) noexcept;
-
 /// What a terminal shows as it is and does nothing else with. Control characters (C0, DEL, C1),
 /// line and paragraph separators and the characters that change the direction of text become
 /// \x1b or \u202e; bytes that are no UTF-8 become \xff. Line ends and tabs are kept on demand.
@@ -19,8 +15,5 @@ std::string printable(std::string_view text, LineEnds line_ends = LineEnds::Esca
 
 /// The same in single quotes, at most `most` bytes of it and then "...".
 std::string quoted_text(std::string_view text, std::size_t most = 4096);
-
-/// The same columns on a terminal as characters, one each; combining marks are not looked at.
-std::size_t columns_of(std::string_view printable_text) noexcept;
 
 }  // namespace baregrad

@@ -5,6 +5,7 @@
 
 #include <zlib.h>
 
+#include "core/integer_math.h"
 #include "data/source.h"
 #include "parallel/interrupt.h"
 
@@ -195,7 +196,7 @@ std::span<const Pass> passes_of(const Png& png) {
 }
 /// Points first, first + step, ... below size.
 std::int64_t points(std::int64_t size, std::int64_t first, std::int64_t step) {
-  return size <= first ? 0 : (size - first + step - 1) / step;
+  return size <= first ? 0 : ceil_div(size - first, step);
 }
 
 /// Bytes that the deflate stream must hold: each row and its filter.

@@ -5,6 +5,7 @@
 
 #include "baregrad/graph.h"
 #include "core/message.h"
+#include "core/utf8.h"
 #include "graph/text.h"
 #include "graph/walk.h"
 
@@ -83,7 +84,7 @@ std::string table(const std::vector<Row>& rows) {
   std::array<bool, kColumns> used{};
   for (const Row& row : rows) {
     for (std::size_t c = 0; c < kColumns; ++c) {
-      widths[c] = std::max(widths[c], columns(row[c]));
+      widths[c] = std::max(widths[c], utf8_columns(row[c]));
       used[c] = used[c] || (&row != &rows.front() && !row[c].empty());
     }
   }
@@ -93,7 +94,7 @@ std::string table(const std::vector<Row>& rows) {
     for (std::size_t c = 0; c < kColumns; ++c) {
       if (!used[c]) continue;
       if (!line.empty()) line += "  ";
-      const std::string padding(widths[c] - columns(row[c]), ' ');
+      const std::string padding(widths[c] - utf8_columns(row[c]), ' ');
       line += c == kSavedColumn ? padding + row[c] : row[c] + padding;
     }
     line.erase(line.find_last_not_of(' ') + 1);

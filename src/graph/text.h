@@ -14,8 +14,6 @@ std::string dot_text(std::string_view text);
 /// For a cell of a table: control characters become visible escapes.
 std::string one_line(std::string_view text);
 
-/// Columns that UTF-8 text takes on a terminal, one per character.
-std::size_t columns(std::string_view text) noexcept;
 /// "96 B", "1.5 KiB", "2.0 GiB"
 std::string bytes_text(std::uint64_t bytes);
 /// 1234567 as "1,234,567"

@@ -7,8 +7,10 @@
 
 #include "baregrad/error.h"
 #include "baregrad/io.h"
+#include "core/json_string.h"
 #include "core/message.h"
 #include "core/number_text.h"
+#include "core/utf8.h"
 #include "io/append_file.h"
 #include "io/input.h"
 #include "io/text.h"

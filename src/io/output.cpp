@@ -2,11 +2,13 @@
 #include "io/output.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
 #include "baregrad/error.h"
 #include "core/message.h"
+#include "core/multi_index.h"
 #include "io/atomic_file.h"
 #include "io/text.h"
 
@@ -45,14 +47,18 @@ void write_elements(const Tensor& tensor, const Sink& sink) {
   std::vector<char> block(kBlock);
   const auto width = static_cast<std::int64_t>(itemsize(tensor.dtype()));
   const int last = tensor.ndim() - 1;  // a 0-d tensor is contiguous
-  Dims at(tensor.ndim(), 0);
+  std::array<std::int64_t, kMaxDims> at{};
   std::int64_t row = 0;   // bytes from `data` to the current row
   std::int64_t used = 0;  // bytes of the block in use
   const auto flush = [&] {
     sink({block.data(), static_cast<std::size_t>(used)});
     used = 0;
   };
-  for (int axis = last; axis >= 0;) {
+  const auto size = [&](int axis) { return tensor.shape()[axis]; };
+  const auto move = [&](int axis, std::int64_t steps) {
+    row += steps * tensor.strides()[axis] * width;
+  };
+  do {
     for (std::int64_t i = 0; i < tensor.shape()[last];) {
       if (used == kBlock) flush();
       const std::int64_t room = (kBlock - used) / width;
@@ -63,13 +69,7 @@ void write_elements(const Tensor& tensor, const Sink& sink) {
       used += count * width;
       i += count;
     }
-    for (axis = last - 1; axis >= 0; --axis) {
-      row += tensor.strides()[axis] * width;
-      if (++at[axis] < tensor.shape()[axis]) break;
-      row -= at[axis] * tensor.strides()[axis] * width;
-      at[axis] = 0;
-    }
-  }
+  } while (next_index(at.data(), last, size, move));
   flush();
 }
 

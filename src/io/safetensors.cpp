@@ -8,7 +8,9 @@
 
 #include "baregrad/error.h"
 #include "baregrad/io.h"
+#include "core/json_string.h"
 #include "core/message.h"
+#include "core/utf8.h"
 #include "io/formats.h"
 #include "io/input.h"
 #include "io/output.h"
@@ -112,25 +114,6 @@ class Header {
       ++at_;
     }
     return code;
-  }
-
-  void append_utf8(std::string& out, unsigned code) {
-    const auto tail = [&](int shift) { out += static_cast<char>(0x80 | ((code >> shift) & 0x3F)); };
-    if (code < 0x80) {
-      out += static_cast<char>(code);
-    } else if (code < 0x800) {
-      out += static_cast<char>(0xC0 | (code >> 6));
-      tail(0);
-    } else if (code < 0x10000) {
-      out += static_cast<char>(0xE0 | (code >> 12));
-      tail(6);
-      tail(0);
-    } else {
-      out += static_cast<char>(0xF0 | (code >> 18));
-      tail(12);
-      tail(6);
-      tail(0);
-    }
   }
 
   void escape(std::string& out) {

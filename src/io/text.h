@@ -1,4 +1,4 @@
-// Text in files: UTF-8, JSON strings, names in messages.
+// Names inside of files and paths of files: what is allowed, and how messages quote them.
 #pragma once
 
 #include <string>
@@ -6,23 +6,16 @@
 
 namespace baregrad::io {
 
-/// No overlong forms, no surrogates, nothing above U+10FFFF.
-bool is_utf8(std::string_view text) noexcept;
-
-/// The fault of a name in a file, or null. A valid name is UTF-8 without NUL characters: programs
-/// that treat NUL as the end would see another name.
+/// What is wrong with a name in a file, null for a good one. A name is UTF-8 and holds no NUL
+/// character: programs that take it for the end would see another name.
 const char* name_fault(std::string_view name) noexcept;
 /// Throws ValueError for an invalid name: "who: what 'name' holds a NUL character".
 void check_name(std::string_view name, const char* what, const char* who);
 /// Throws ValueError for a path with a NUL character: the system would open another file.
 void check_path(std::string_view path, std::string_view who);
 
-/// Appends `text` in quotes, escaped as JSON wants it. Bytes that are no UTF-8 become U+FFFD.
-void append_json_string(std::string& out, std::string_view text);
-std::string json_string(std::string_view text);
-
-/// A name from a file, for a message: quoted, cut to a readable length, with control characters
-/// escaped.
+/// A name from a file for a message: in quotes, cut to a readable length, what a terminal would not
+/// only show escaped.
 std::string quoted_name(std::string_view name);
 
 }  // namespace baregrad::io

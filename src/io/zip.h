@@ -53,16 +53,20 @@ class ZipReader {
 /// Writes members one after the other, then the directory.
 class ZipWriter {
  public:
-  /// `who` opens the messages.
+  /// Passes a member's bytes to the sink, the same ones each time it is called.
+  using Contents = std::function<void(const Sink&)>;
+
+  /// `who` opens messages.
   explicit ZipWriter(Sink sink, const char* who = "save_npz") : sink_(std::move(sink)), who_(who) {}
 
-  /// `contents(sink)` must write the same `bytes` each time it is called.
-  void add(const std::string& name, std::uint64_t bytes, bool deflate,
-           const std::function<void(const Sink&)>& contents);
+  /// `contents` has `bytes` bytes.
+  void add(const std::string& name, std::uint64_t bytes, bool deflate, const Contents& contents);
   void finish();
 
  private:
   void put(std::string_view part);
+  /// The checksum of the contents.
+  std::uint32_t put_deflated(const Contents& contents);
 
   Sink sink_;
   const char* who_;

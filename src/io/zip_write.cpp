@@ -16,6 +16,12 @@ constexpr std::uint32_t kSizeIn64 = 0xFFFFFFFF;
 constexpr std::uint16_t kDate = (1 << 5) | 1;  // 1980-01-01
 constexpr std::uint16_t kUtf8Name = 1 << 11;
 constexpr std::uint16_t kSizesFollow = 1 << 3;
+constexpr std::uint16_t kStored = 0;
+constexpr std::uint16_t kDeflated = 8;
+constexpr std::uint16_t kZip64Field = 1;
+// Versions of the format that a reader must know.
+constexpr std::uint16_t kVersionDeflate = 20;
+constexpr std::uint16_t kVersionZip64 = 45;
 
 std::uint32_t clipped(std::uint64_t value) {
   return value < kSizeIn64 ? static_cast<std::uint32_t>(value) : kSizeIn64;
@@ -61,6 +67,98 @@ class Deflater {
   std::string block_ = std::string(1U << 16, '\0');
 };
 
+/// What the headers of a member state about it.
+struct ZipEntry {
+  const std::string& name;
+  bool deflated;
+  std::uint64_t bytes;       // unpacked
+  std::uint64_t packed = 0;  // in the archive
+  std::uint64_t begin = 0;   // of its local header
+  std::uint32_t checksum = 0;
+
+  /// Whether the sizes around its data take 64 bits. This is decided before a deflated size is
+  /// known: data that does not shrink grows by a few bytes in 16 KB.
+  bool needs_zip64() const { return bytes + bytes / 1000 + 1000 >= kSizeIn64; }
+};
+
+/// The fields that the local header and the directory share.
+void append_common(std::string& out, const ZipEntry& entry, std::uint16_t version) {
+  append_little(out, version);
+  append_little(out, static_cast<std::uint16_t>(kUtf8Name | (entry.deflated ? kSizesFollow : 0)));
+  append_little(out, entry.deflated ? kDeflated : kStored);
+  append_little(out, std::uint16_t{0});  // time
+  append_little(out, kDate);
+}
+
+/// Of a deflated member, the checksum and the sizes are not known yet: they are 0 here and follow
+/// the data.
+std::string local_header(const ZipEntry& entry) {
+  const bool zip64 = entry.needs_zip64();
+  const std::uint64_t known = entry.deflated ? 0 : entry.bytes;
+  const std::uint32_t size = zip64 ? kSizeIn64 : clipped(known);
+  std::string out = "PK\3\4";
+  append_common(out, entry, zip64 ? kVersionZip64 : kVersionDeflate);
+  append_little(out, entry.checksum);
+  append_little(out, size);  // packed
+  append_little(out, size);  // unpacked
+  append_little(out, static_cast<std::uint16_t>(entry.name.size()));
+  append_little(out, static_cast<std::uint16_t>(zip64 ? 20 : 0));
+  out += entry.name;
+  if (zip64) {
+    append_little(out, kZip64Field);
+    append_little(out, std::uint16_t{16});
+    append_little(out, known);
+    append_little(out, known);
+  }
+  return out;
+}
+
+/// What follows the data of a deflated member.
+std::string data_descriptor(const ZipEntry& entry) {
+  std::string out = "PK\7\10";
+  append_little(out, entry.checksum);
+  if (entry.needs_zip64()) {
+    append_little(out, entry.packed);
+    append_little(out, entry.bytes);
+  } else {
+    append_little(out, clipped(entry.packed));
+    append_little(out, clipped(entry.bytes));
+  }
+  return out;
+}
+
+void append_directory_entry(std::string& out, const ZipEntry& entry) {
+  std::string zip64;
+  for (const std::uint64_t value : {entry.bytes, entry.packed, entry.begin}) {
+    if (value >= kSizeIn64) append_little(zip64, value);
+  }
+  out += "PK\1\2";
+  append_little(out, kVersionZip64);  // of the writer
+  append_common(out, entry, entry.needs_zip64() ? kVersionZip64 : kVersionDeflate);
+  append_little(out, entry.checksum);
+  append_little(out, clipped(entry.packed));
+  append_little(out, clipped(entry.bytes));
+  append_little(out, static_cast<std::uint16_t>(entry.name.size()));
+  append_little(out, static_cast<std::uint16_t>(zip64.empty() ? 0 : zip64.size() + 4));
+  out.append(10, '\0');  // comment, disk, attributes
+  append_little(out, clipped(entry.begin));
+  out += entry.name;
+  if (zip64.empty()) return;
+  append_little(out, kZip64Field);
+  append_little(out, static_cast<std::uint16_t>(zip64.size()));
+  out += zip64;
+}
+
+std::uint32_t checksum_of(const ZipWriter::Contents& contents) {
+  std::uint32_t checksum = 0;
+  contents([&](std::string_view part) {
+    in_steps(part, [&](const Bytef* data, uInt bytes) {
+      checksum = static_cast<std::uint32_t>(crc32(checksum, data, bytes));
+    });
+  });
+  return checksum;
+}
+
 }  // namespace
 
 void ZipWriter::put(std::string_view part) {
@@ -68,93 +166,36 @@ void ZipWriter::put(std::string_view part) {
   at_ += part.size();
 }
 
-void ZipWriter::add(const std::string& name, std::uint64_t bytes, bool deflate,
-                    const std::function<void(const Sink&)>& contents) {
-  const std::uint64_t local = at_;
-  std::uint32_t crc = 0;
-  const auto add_crc = [&](const Bytef* data, uInt count) {
-    crc = static_cast<std::uint32_t>(crc32(crc, data, count));
-  };
-  // Stored members are read twice, so that their header can state the checksum. The size of a
-  // deflated member is known only at its end: incompressible data grows by a few bytes per 16 KB,
-  // and zip64 is chosen by that upper bound.
-  if (!deflate) contents([&](std::string_view part) { in_steps(part, add_crc); });
-  const bool wide = bytes + bytes / 1000 + 1000 >= kSizeIn64;
-  const auto flags = static_cast<std::uint16_t>(kUtf8Name | (deflate ? kSizesFollow : 0));
-  const std::uint16_t version = wide ? 45 : 20;
-  const std::uint16_t method = deflate ? 8 : 0;
-  const auto append_common = [&](std::string& out) {
-    append_little(out, version);
-    append_little(out, flags);
-    append_little(out, method);
-    append_little(out, std::uint16_t{0});
-    append_little(out, kDate);
-  };
-
-  std::string header = "PK\3\4";
-  append_common(header);
-  append_little(header, crc);
-  const std::uint64_t known = deflate ? 0 : bytes;
-  append_little(header, wide ? kSizeIn64 : clipped(known));
-  append_little(header, wide ? kSizeIn64 : clipped(known));
-  append_little(header, static_cast<std::uint16_t>(name.size()));
-  append_little(header, static_cast<std::uint16_t>(wide ? 20 : 0));
-  header += name;
-  if (wide) {
-    append_little(header, std::uint16_t{1});
-    append_little(header, std::uint16_t{16});
-    append_little(header, known);
-    append_little(header, known);
-  }
-  put(header);
-
-  const std::uint64_t data = at_;
-  if (deflate) {
-    Deflater deflater([&](std::string_view part) { put(part); }, who_);
-    contents([&](std::string_view part) {
-      in_steps(part, [&](const Bytef* block, uInt count) {
-        add_crc(block, count);
-        deflater.run(block, count, Z_NO_FLUSH);
-      });
+std::uint32_t ZipWriter::put_deflated(const Contents& contents) {
+  std::uint32_t checksum = 0;
+  Deflater deflater([&](std::string_view part) { put(part); }, who_);
+  contents([&](std::string_view part) {
+    in_steps(part, [&](const Bytef* data, uInt bytes) {
+      checksum = static_cast<std::uint32_t>(crc32(checksum, data, bytes));
+      deflater.run(data, bytes, Z_NO_FLUSH);
     });
-    deflater.run(nullptr, 0, Z_FINISH);
+  });
+  deflater.run(nullptr, 0, Z_FINISH);
+  return checksum;
+}
+
+void ZipWriter::add(const std::string& name, std::uint64_t bytes, bool deflate,
+                    const Contents& contents) {
+  ZipEntry entry{.name = name, .deflated = deflate, .bytes = bytes, .begin = at_};
+  if (deflate) {
+    put(local_header(entry));
+    const std::uint64_t begin = at_;
+    entry.checksum = put_deflated(contents);
+    entry.packed = at_ - begin;
+    put(data_descriptor(entry));
   } else {
+    // Read twice, so that the header in front of the data can state the checksum.
+    entry.checksum = checksum_of(contents);
+    entry.packed = bytes;
+    put(local_header(entry));
     contents([&](std::string_view part) { put(part); });
   }
-  const std::uint64_t packed = at_ - data;
-  if (deflate) {
-    std::string sizes = "PK\7\10";
-    append_little(sizes, crc);
-    if (wide) {
-      append_little(sizes, packed);
-      append_little(sizes, bytes);
-    } else {
-      append_little(sizes, clipped(packed));
-      append_little(sizes, clipped(bytes));
-    }
-    put(sizes);
-  }
-
-  std::string extra;
-  for (const std::uint64_t value : {bytes, packed, local}) {
-    if (value >= kSizeIn64) append_little(extra, value);
-  }
-  directory_ += "PK\1\2";
-  append_little(directory_, std::uint16_t{45});
-  append_common(directory_);
-  append_little(directory_, crc);
-  append_little(directory_, clipped(packed));
-  append_little(directory_, clipped(bytes));
-  append_little(directory_, static_cast<std::uint16_t>(name.size()));
-  append_little(directory_, static_cast<std::uint16_t>(extra.empty() ? 0 : extra.size() + 4));
-  directory_.append(10, '\0');  // comment, disk, attributes
-  append_little(directory_, clipped(local));
-  directory_ += name;
-  if (!extra.empty()) {
-    append_little(directory_, std::uint16_t{1});
-    append_little(directory_, static_cast<std::uint16_t>(extra.size()));
-    directory_ += extra;
-  }
+  append_directory_entry(directory_, entry);
   ++count_;
 }
 
@@ -167,8 +208,8 @@ void ZipWriter::finish() {
     const std::uint64_t record = at_;
     end += "PK\6\6";
     append_little(end, std::uint64_t{44});
-    append_little(end, std::uint16_t{45});
-    append_little(end, std::uint16_t{45});
+    append_little(end, kVersionZip64);  // of the writer
+    append_little(end, kVersionZip64);
     end.append(8, '\0');  // disks
     append_little(end, count_);
     append_little(end, count_);

@@ -17,6 +17,7 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/checked.h"
+#include "core/dtype_kind.h"
 #include "core/message.h"
 #include "core/stack.h"
 #include "nn/name_scope.h"
@@ -323,11 +324,6 @@ std::string listed(const char* what, const std::vector<std::string>& names) {
   return names.empty() ? "" : text;
 }
 
-/// Copying from one to the other loses the fraction, or invents one.
-bool same_kind(DType a, DType b) {
-  return is_floating(a) == is_floating(b) && is_bool(a) == is_bool(b);
-}
-
 }  // namespace
 
 LoadResult Module::load_state_dict(const NamedTensors& state, bool strict) {
@@ -350,7 +346,7 @@ LoadResult Module::load_state_dict(const NamedTensors& state, bool strict) {
     }
     const Tensor& value = *found->second;
     if (!value.defined() || !(value.shape() == slot.tensor->shape()) ||
-        !same_kind(value.dtype(), slot.tensor->dtype())) {
+        kind_of(value.dtype()) != kind_of(slot.tensor->dtype())) {
       unfit.push_back(message(slot.name, " (", describe(value), " given, ",
                               describe(slot.tensor->detach()), " needed)"));
       continue;

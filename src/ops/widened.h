@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "baregrad/ops.h"
+#include "core/dtype_kind.h"
 
 namespace baregrad {
 
@@ -21,13 +22,11 @@ class Widened {
   }
   /// The input as it is computed with.
   Tensor operator()(const Tensor& t) const {
-    if (!t.defined() || !is_floating(t.dtype()) || itemsize(t.dtype()) != 2) return t;
+    if (!t.defined() || !is_half(t.dtype())) return t;
     return astype(t, DType::Float32);
   }
   /// The op's result in the dtype that the inputs promote to.
-  Tensor rounded(const Tensor& t) const {
-    return itemsize(result_) == 2 ? astype(t, result_, false) : t;
-  }
+  Tensor rounded(const Tensor& t) const { return is_half(result_) ? astype(t, result_, false) : t; }
 
  private:
   void add(const Tensor& t) {

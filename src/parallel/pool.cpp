@@ -2,7 +2,6 @@
 // worker that the system has not scheduled yet.
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -16,17 +15,19 @@
 #include <thread>
 #include <utility>
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
+#include "core/integer_math.h"
+#include "parallel/affinity.h"
+#include "parallel/float_control.h"
 #include "parallel/interrupt.h"
 #include "parallel/observer.h"
 #include "parallel/parallel_for.h"
+#include "parallel/parker.h"
 #include "parallel/serial.h"
 #include "parallel/thread_variable.h"
 
@@ -44,9 +45,6 @@ constexpr std::uint32_t kTicketsPerShare = 8;
 // Waking a sleeper costs its waker 5 to 10 us on a virtual machine.
 constexpr std::chrono::microseconds kSpin{50};
 constexpr int kPausesPerClockRead = 64;
-// A woken thread that regions have been without for so long, pauses between them not counted, is
-// not on its way but stands in a queue. Moving it costs as much as waking two.
-constexpr std::chrono::microseconds kMissed{50};
 constexpr std::int64_t kNoError = std::numeric_limits<std::int64_t>::max();
 // Stands for a chunk before all others: what gives up a region wins over what chunks throw.
 constexpr std::int64_t kInterrupted = -1;
@@ -62,21 +60,6 @@ void pause_cpu() noexcept {
   asm volatile("yield");
 #endif
 }
-
-// Rounding mode, flush-to-zero and trap masks of this thread; the sticky flags stay out of it.
-#if defined(__SSE2__)
-constexpr unsigned kStickyFlags = 0x3f;
-unsigned float_control() noexcept { return __builtin_ia32_stmxcsr() & ~kStickyFlags; }
-void set_float_control(unsigned control) noexcept {
-  const unsigned now = __builtin_ia32_stmxcsr();
-  if ((now & ~kStickyFlags) != control) {
-    __builtin_ia32_ldmxcsr(control | (now & kStickyFlags));
-  }
-}
-#else
-unsigned float_control() noexcept { return 0; }
-void set_float_control(unsigned) noexcept {}
-#endif
 
 template <class Done>
 bool spin_until(Done done, std::chrono::nanoseconds limit) noexcept {
@@ -95,88 +78,10 @@ bool spin_until(Done done, std::chrono::nanoseconds limit) noexcept {
   }
 }
 
-// Moves `thread` (0: this one) off `core`, where its affinity mask leaves another. The mask is
-// narrowed for a moment only, so placement stays the scheduler's; whoever sets another one in that
-// moment keeps it. One set between a look at the mask and the change of it is lost, since masks
-// cannot be compared and set in one step; so it is done to no thread that has a core of its own.
-void leave_core(pid_t thread, int core) noexcept {
-  cpu_set_t allowed;
-  if (sched_getaffinity(thread, sizeof allowed, &allowed) != 0) return;
-  if (!CPU_ISSET(core, &allowed)) return;
-  cpu_set_t others = allowed;
-  CPU_CLR(core, &others);
-  if (CPU_COUNT(&others) == 0) return;
-  if (sched_setaffinity(thread, sizeof others, &others) != 0) return;
-  cpu_set_t now;
-  if (sched_getaffinity(thread, sizeof now, &now) == 0 && CPU_EQUAL(&now, &others)) {
-    sched_setaffinity(thread, sizeof allowed, &allowed);
-  }
-}
-
-// Where one thread sleeps. wake() is a load while nobody does. Sleeping on this word, and not on
-// the condition itself, lets a waker take the sleeper's word back before the system call: two
-// regions in quick succession wake a slow sleeper once.
-class Bed {
- public:
-  /// Returns when woken, and at once if done(). With a `nap`, on_nap() is called each time so much
-  /// has passed. True when somebody took the call, and so may be changing this thread's mask.
-  template <class Done, class OnNap>
-  bool sleep_unless(Done done, const timespec* nap, OnNap on_nap) noexcept {
-    state_.store(kAsleep, std::memory_order_seq_cst);
-    // Pairs with the waker, which makes done() true first and looks at state_ then.
-    if (!done()) {
-      while (state_.load(std::memory_order_acquire) == kAsleep) {
-        if (syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, kAsleep, nap, nullptr, 0) != 0 &&
-            errno == ETIMEDOUT) {
-          on_nap();
-        }
-      }
-    }
-    return state_.exchange(kUp, std::memory_order_relaxed) == kHelped;
-  }
-  template <class Done>
-  bool sleep_unless(Done done) noexcept {
-    return sleep_unless(done, nullptr, [] {});
-  }
-  /// Whether there was a sleeper to wake.
-  bool wake() noexcept {
-    std::uint32_t state = kAsleep;
-    if (state_.load(std::memory_order_seq_cst) != kAsleep ||
-        !state_.compare_exchange_strong(state, kCalled, std::memory_order_acq_rel)) {
-      return false;
-    }
-    syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    return true;
-  }
-  /// Woken, and neither has it run since nor has anybody taken its call.
-  bool called() const noexcept { return state_.load(std::memory_order_relaxed) == kCalled; }
-  bool take_call() noexcept {
-    std::uint32_t state = kCalled;
-    return state_.compare_exchange_strong(state, kHelped, std::memory_order_relaxed);
-  }
-  void reset() noexcept { state_.store(kUp, std::memory_order_relaxed); }
-
- private:
-  static constexpr std::uint32_t kUp = 0;
-  static constexpr std::uint32_t kAsleep = 1;
-  static constexpr std::uint32_t kCalled = 2;
-  static constexpr std::uint32_t kHelped = 3;
-  std::atomic<std::uint32_t> state_{kUp};
-};
-static_assert(sizeof(std::atomic<std::uint32_t>) == 4, "a futex is 32 bits");
-
 struct Range {
   std::int64_t begin;
   std::int64_t end;
 };
-
-// Part `index` of [0, total) cut in `parts` contiguous pieces whose sizes differ by one at most.
-Range part_of(std::int64_t total, std::int64_t parts, std::int64_t index) noexcept {
-  const std::int64_t size = total / parts;
-  const std::int64_t longer = total % parts;
-  const std::int64_t begin = index * size + std::min(index, longer);
-  return {begin, begin + size + (index < longer ? 1 : 0)};
-}
 
 // One thread's part of a region: the same contiguous chunks each time, so that data stays in the
 // caches that hold it; what a thread does not get to, others take. A copy of the job lies beside
@@ -195,19 +100,18 @@ struct alignas(128) Share {
   Range chunks{0, 0};
 
   // Rarely written, hence on the second line.
-  alignas(64) Bed bed;
+  alignas(64) Parker parker;
   int participants = 0;
   unsigned float_bits = 0;
   // Who wants to know of this region, what it computes, and since when this thread is at it.
   const Observer* observer = nullptr;
   const char* region = nullptr;
   std::uint64_t since = 0;
-  // The worker's system id; how long regions have been without it since it was woken, up to when
-  // its parent in the tree of wakers last looked; and whether it has itself such children.
+  // The worker's system id, how late it is (measured by its parent in the tree of wakers), and
+  // whether it has itself children that were woken and have not run yet.
   pid_t thread = 0;
-  Clock::duration missed{};
-  Clock::time_point looked_at{};
-  bool has_called = false;
+  WakeDelay delay;
+  bool has_waking_children = false;
   // Lowest chunk that threw on this share's thread, and what it threw.
   std::int64_t error_chunk = kNoError;
   std::exception_ptr error;
@@ -233,7 +137,8 @@ class Pool {
   void poll() noexcept;
   void report(std::int64_t chunk, std::exception_ptr error, Share& self) noexcept;
   void wake_children(int self, int participants) noexcept;
-  void help_children(int self) noexcept;
+  void move_stuck_children(int self) noexcept;
+  void leave_callers_core(int self) noexcept;
   std::exception_ptr collect_error(int participants) noexcept;
 
   // Touched by callers only.
@@ -242,7 +147,7 @@ class Pool {
   int workers_ = 0;
   // Tickets of the running region not yet reported done.
   alignas(128) std::atomic<std::uint32_t> pending_{0};
-  Bed caller_bed_;
+  Parker caller_parker_;
   // Read by everyone all the time, written almost never.
   alignas(128) std::atomic<std::int64_t> first_error_{kNoError};
   std::atomic<std::int64_t> spin_ns_{0};
@@ -255,19 +160,6 @@ constinit std::atomic<Pool*> g_pool{nullptr};
 constinit std::atomic<int> g_num_threads{0};
 constinit std::atomic<const Observer*> g_observer{nullptr};
 constinit std::atomic<int> g_cores{0};
-
-int cores_in_affinity_mask() noexcept {
-  // The kernel refuses a mask shorter than its own; no machine has more than a few thousand CPUs.
-  for (int bits = 1024; bits <= (1 << 20); bits *= 4) {
-    cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(bits));
-    if (set == nullptr) break;
-    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(bits));
-    const int count = sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
-    CPU_FREE(set);
-    if (count > 0) return count;
-  }
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 int cores() noexcept {
   int count = g_cores.load(std::memory_order_relaxed);
@@ -318,13 +210,13 @@ void Pool::restart_in_child() noexcept {
   for (int i = 0; i <= pool->workers_; ++i) {
     Share& share = pool->shares_[i];
     share.tickets.store(0, std::memory_order_relaxed);
-    share.bed.reset();
+    share.parker.reset();
     share.error_chunk = kNoError;
     // May be half written: overwritten, not destroyed.
     new (&share.error) std::exception_ptr;
   }
   pool->pending_.store(0, std::memory_order_relaxed);
-  pool->caller_bed_.reset();
+  pool->caller_parker_.reset();
   pool->first_error_.store(kNoError, std::memory_order_relaxed);
   set_abandoned(false);
   pool->workers_ = 0;
@@ -396,13 +288,14 @@ bool Pool::try_run(std::int64_t n, std::int64_t grain, std::int64_t chunks, int 
   if (region == nullptr) observer = nullptr;
 
   const unsigned float_bits = float_control();
+  const EvenSplit split = EvenSplit::into_parts(chunks, participants);
   std::uint32_t total = 0;
   for (int i = 0; i < participants; ++i) {
     Share& share = shares_[i];
     share.body = body;
     share.n = n;
     share.grain = grain;
-    share.chunks = part_of(chunks, participants, i);
+    share.chunks = {split.begin(i), split.end(i)};
     share.ticket_count = static_cast<std::uint32_t>(
         std::min<std::int64_t>(share.chunks.end - share.chunks.begin, kTicketsPerShare));
     total += share.ticket_count;
@@ -424,7 +317,8 @@ bool Pool::try_run(std::int64_t n, std::int64_t grain, std::int64_t chunks, int 
   const auto all_done = [this] { return pending_.load(std::memory_order_seq_cst) == 0; };
   spin_until(all_done, std::chrono::nanoseconds(spin_ns));
   while (!all_done()) {
-    caller_bed_.sleep_unless(all_done, has_interrupt_check() ? &kNap : nullptr, [this] { poll(); });
+    caller_parker_.park_unless(all_done, has_interrupt_check() ? &kNap : nullptr,
+                               [this] { poll(); });
   }
 
   std::exception_ptr error = collect_error(participants);
@@ -444,20 +338,13 @@ void* Pool::worker_main(void* share_address) {
   const auto has_tickets = [&share] { return share.tickets.load(std::memory_order_seq_cst) != 0; };
   for (;;) {
     const std::chrono::nanoseconds spin(pool.spin_ns_.load(std::memory_order_relaxed));
-    // A worker that wakes too late for its region spins again: the next one may be near.
-    bool helped = false;
+    // A worker that wakes too late for its region spins again: the next region may be near.
+    bool claimed = false;
     if (!spin_until(has_tickets, spin)) {
-      helped = share.bed.sleep_unless(has_tickets);
+      claimed = share.parker.park_unless(has_tickets);
     }
-    // Schedulers like to wake a thread on its waker's core. Two threads that take turns there look
-    // like one to the load balancer, which may leave the next core idle for seconds. Workers beyond
-    // the number of cores have to share one anyway. Two who change one mask at once could put back
-    // what the other had narrowed.
-    const int core = pool.caller_core_.load(std::memory_order_relaxed);
-    if (!helped && self < g_cores.load(std::memory_order_relaxed) && core >= 0 &&
-        core == sched_getcpu()) {
-      leave_core(0, core);
-    }
+    // Two threads that change one mask at once could put back what the other had narrowed.
+    if (!claimed) pool.leave_callers_core(self);
     pool.work(self);
   }
 }
@@ -478,7 +365,7 @@ void Pool::work(int self) noexcept {
   // The last to report ends the region; from then on it must not be touched. A wake that comes too
   // late finds the caller awake, or asleep in a later region, where it goes back to sleep.
   if (pending_.fetch_sub(done, std::memory_order_seq_cst) == done && self != 0) {
-    caller_bed_.wake();
+    caller_parker_.unpark();
   }
 }
 
@@ -497,8 +384,8 @@ std::uint32_t Pool::take_share(Share& victim, Share& self) noexcept {
       if (self.observer != nullptr) self.since = self.observer->now();
     }
     run_ticket(victim, victim.ticket_count - left, self);
-    if (self.has_called) [[unlikely]] {
-      help_children(static_cast<int>(&self - shares_));
+    if (self.has_waking_children) [[unlikely]] {
+      move_stuck_children(static_cast<int>(&self - shares_));
     }
     ++taken;
     left = victim.tickets.load(std::memory_order_relaxed);
@@ -508,8 +395,9 @@ std::uint32_t Pool::take_share(Share& victim, Share& self) noexcept {
 
 void Pool::run_ticket(const Share& share, std::uint32_t ticket, Share& self) noexcept {
   const std::int64_t first = share.chunks.begin;
-  const Range range = part_of(share.chunks.end - first, share.ticket_count, ticket);
-  for (std::int64_t chunk = first + range.begin; chunk < first + range.end; ++chunk) {
+  const EvenSplit split = EvenSplit::into_parts(share.chunks.end - first, share.ticket_count);
+  const std::int64_t end = first + split.end(ticket);
+  for (std::int64_t chunk = first + split.begin(ticket); chunk < end; ++chunk) {
     if (&self == shares_) poll();
     // A chunk before the failed one still runs: it might fail too, and then it is the first.
     if (chunk > first_error_.load(std::memory_order_relaxed)) return;
@@ -544,40 +432,47 @@ void Pool::poll() noexcept {
   }
 }
 
-// Sleepers are woken along a binary tree, so that the caller pays for two of them at most.
+// Parked workers are woken along a binary tree, so that the caller wakes two of them at most.
 void Pool::wake_children(int self, int participants) noexcept {
-  bool has_called = false;
+  bool any_waking = false;
   for (int child = 2 * self + 1; child <= 2 * self + 2 && child < participants; ++child) {
     Share& share = shares_[child];
-    if (share.bed.wake()) share.missed = {};
-    if (share.bed.called()) [[unlikely]] {
-      share.looked_at = Clock::now();
-      has_called = true;
+    if (share.parker.unpark()) share.delay.reset();
+    if (share.parker.is_waking()) [[unlikely]] {
+      share.delay.begin_region();
+      any_waking = true;
     }
   }
-  if (shares_[self].has_called != has_called) shares_[self].has_called = has_called;
+  Share& own = shares_[self];
+  if (own.has_waking_children != any_waking) own.has_waking_children = any_waking;
 }
 
-// Kernels may wake a thread on its waker's core although others are idle, and let it wait there for
-// the rest of the waker's time slice. It cannot leave before it has run, so who woke it moves it.
-void Pool::help_children(int self) noexcept {
+// Moves children that wait behind this thread for its core: a thread cannot leave a core before it
+// has run there. See affinity.h.
+void Pool::move_stuck_children(int self) noexcept {
   Share& own = shares_[self];
-  own.has_called = false;
+  own.has_waking_children = false;
   // Workers beyond the number of cores have to share one anyway. Only callers count cores: a
   // worker's mask may be narrowed at this moment.
   const int end =
       std::min({2 * self + 3, own.participants, g_cores.load(std::memory_order_relaxed)});
   for (int child = 2 * self + 1; child < end; ++child) {
     Share& share = shares_[child];
-    if (!share.bed.called()) continue;
-    const Clock::time_point now = Clock::now();
-    share.missed += now - share.looked_at;
-    share.looked_at = now;
-    if (share.missed < kMissed) {
-      own.has_called = true;
-    } else if (share.bed.take_call()) {
+    if (!share.parker.is_waking()) continue;
+    if (!share.delay.look()) {
+      own.has_waking_children = true;
+    } else if (share.parker.claim_wakeup()) {
       leave_core(share.thread, sched_getcpu());
     }
+  }
+}
+
+// Moves worker `self` off the caller's core. Workers beyond the number of cores have to share one
+// anyway.
+void Pool::leave_callers_core(int self) noexcept {
+  const int core = caller_core_.load(std::memory_order_relaxed);
+  if (self < g_cores.load(std::memory_order_relaxed) && core >= 0 && core == sched_getcpu()) {
+    leave_core(0, core);
   }
 }
 

@@ -7,8 +7,8 @@
 
 #include <unistd.h>
 
+#include "core/json_string.h"
 #include "core/message.h"
-#include "io/text.h"
 
 namespace baregrad::profile {
 
@@ -74,7 +74,7 @@ const char* Buffer::keep(const char* name) noexcept {
 
 namespace {
 
-using io::json_string;
+using baregrad::json_string;
 
 /// What one line of the file says.
 struct Line {

@@ -13,6 +13,7 @@
 #include "core/message.h"
 #include "core/number_text.h"
 #include "core/printable.h"
+#include "core/utf8.h"
 #include "train/parts.h"
 
 namespace baregrad::train {
@@ -74,15 +75,12 @@ std::vector<std::int64_t> split(std::string_view list) {
 // A path is any bytes; a config is text that JSON can hold. Bytes that are no UTF-8 become \xNN,
 // and a backslash two.
 std::string escaped_path(std::string_view path) {
-  constexpr char kHex[] = "0123456789abcdef";
   std::string text;
   while (!path.empty()) {
     const std::size_t length = utf8_length(path);
     if (length == 0) {
-      const auto byte = static_cast<unsigned char>(path[0]);
       text += "\\x";
-      text += kHex[byte >> 4];
-      text += kHex[byte & 15];
+      append_hex(text, static_cast<unsigned char>(path[0]), 2);
     } else {
       if (path[0] == '\\') text += '\\';
       text += path.substr(0, length);

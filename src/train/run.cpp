@@ -14,6 +14,7 @@
 #include "baregrad/ops_fused.h"
 #include "baregrad/optim.h"
 #include "baregrad/train.h"
+#include "core/json_string.h"
 #include "core/message.h"
 #include "core/number_text.h"
 #include "io/atomic_file.h"
@@ -53,9 +54,9 @@ std::string json_text(const Config& config) {
   std::string text;
   for (const auto& [name, value] : config.values()) {
     text += text.empty() ? "{\n  " : ",\n  ";
-    io::append_json_string(text, name);
+    append_json_string(text, name);
     text += ": ";
-    io::append_json_string(text, value);
+    append_json_string(text, value);
   }
   return text + "\n}\n";
 }

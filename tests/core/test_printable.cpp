@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/printable.h"
+#include "core/utf8.h"
 
 namespace baregrad {
 namespace {
@@ -59,7 +60,7 @@ TEST(Printable, QuotesAreCutBetweenCharacters) {
                         3),
             "'ab...'");
   EXPECT_EQ(quoted_text("\n"), "'\\x0a'");
-  EXPECT_EQ(columns_of("caf\xc3\xa9"), 4U);
+  EXPECT_EQ(utf8_columns("caf\xc3\xa9"), 4U);
 }
 
 }  // namespace

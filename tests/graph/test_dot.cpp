@@ -2,6 +2,7 @@
 // that Graphviz can read them.
 #include <limits>
 
+#include "core/utf8.h"
 #include "graph/text.h"
 #include "tests/graph/support.h"
 
@@ -189,7 +190,7 @@ TEST(Text, NumbersForPeople) {
 
 TEST(Text, OneLineShowsWhatATerminalWouldObey) {
   EXPECT_EQ(graph::one_line("a\nb\x1B[2Jc\u0085é"), "a\\nb\\x1b[2Jc\\x85é");
-  EXPECT_EQ(graph::columns("aé€😀"), 4U);
+  EXPECT_EQ(utf8_columns("aé€😀"), 4U);
 }
 
 }  // namespace

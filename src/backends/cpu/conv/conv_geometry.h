@@ -23,10 +23,6 @@ const GemmKernels& gemm_kernels() {
       .gemm[static_cast<int>(sizeof(T) == sizeof(float) ? DType::Float32 : DType::Float64)];
 }
 
-inline std::int64_t round_up(std::int64_t x, std::int64_t unit) {
-  return (x + unit - 1) / unit * unit;
-}
-
 inline bool is_empty(const View& v) {
   return std::find(v.shape, v.shape + v.ndim, 0) != v.shape + v.ndim;
 }
@@ -81,11 +77,11 @@ struct ConvGeometry {
 };
 
 /// Whether conv2d_input, done as correlations, would mostly multiply zeros.
-bool suits_spreading(const ConvGeometry& s);
+bool suits_scatter(const ConvGeometry& s);
 
-/// conv2d_input without them: the work of `out` is the products of pixels of `g` and taps of
-/// `weight`, wherever they fall.
+/// conv2d_input without correlations: each product of a pixel of `g` and a tap of `weight` is added
+/// to the place of `out` where it belongs (scatter-add).
 template <class T>
-void spread_filters(const ConvGeometry& s, const T* g, const T* weight, T* out);
+void scatter_products(const ConvGeometry& s, const T* g, const T* weight, T* out);
 
 }  // namespace baregrad::kernels

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/cache_sizes.h"
+#include "core/integer_math.h"
 
 namespace baregrad::kernels {
 
@@ -45,7 +46,7 @@ ConvAxis::ConvAxis(const ConvTaps& taps, std::int64_t n) : step(taps.step), coun
   }
   const auto count_of_taps = static_cast<std::int64_t>(plane.size());
   // Far apart (a large dilation), what lies between them costs more than a plane for each.
-  if (taps.apart || (most > 0 && (n + most) / count_of_taps > n / planes())) {
+  if (taps.separate_planes || (most > 0 && (n + most) / count_of_taps > n / planes())) {
     origin = taps.at;
     for (std::int64_t t = 0; t < count_of_taps; ++t) plane[static_cast<std::size_t>(t)] = t;
     std::fill(shift.begin(), shift.end(), 0);
@@ -101,36 +102,36 @@ template void stage_block(const ConvKernelsOf&, const ConvBlock&, const ConvImag
 template void stage_block(const ConvKernelsOf&, const ConvBlock&, const ConvImage&, const double*,
                           std::int64_t, double*);
 
-std::int64_t block_rows(const ConvTaps& rows, const ConvTaps& cols, const ConvBlockWish& wish) {
+std::int64_t block_rows(const ConvTaps& rows, const ConvTaps& cols, const ConvBlockParams& params) {
   constexpr std::int64_t kTasks = 8;
   constexpr std::int64_t kLeastVectors = 8;
-  if (wish.height <= 1) return 1;
-  const ConvBlock whole(rows, wish.height, cols, wish.width);
-  const std::int64_t halo = whole.rows.length - wish.height;
+  if (params.height <= 1) return 1;
+  const ConvBlock whole(rows, params.height, cols, params.width);
+  const std::int64_t halo = whole.rows.length - params.height;
   const std::int64_t row =
-      whole.rows.planes() * whole.cols.planes() * whole.cols.length * wish.channels * wish.item;
+      whole.rows.planes() * whole.cols.planes() * whole.cols.length * params.channels * params.item;
   const auto room = static_cast<std::int64_t>(cache_sizes().l2 / 2);
-  std::int64_t most = (room - halo * row) / std::max<std::int64_t>(row + wish.row_bytes, 1);
-  most = std::min(std::max(most, std::max<std::int64_t>(1, halo)), wish.height);
-  if (wish.images < kTasks) {
-    const std::int64_t parts = (kTasks + wish.images - 1) / std::max<std::int64_t>(wish.images, 1);
-    const std::int64_t few = std::max((wish.height + parts - 1) / parts,
-                                      (kLeastVectors * wish.lanes + wish.width - 1) / wish.width);
+  std::int64_t most = (room - halo * row) / std::max<std::int64_t>(row + params.row_bytes, 1);
+  most = std::min(std::max(most, std::max<std::int64_t>(1, halo)), params.height);
+  if (params.images < kTasks) {
+    const std::int64_t parts = ceil_div(kTasks, std::max<std::int64_t>(params.images, 1));
+    const std::int64_t few = std::max(ceil_div(params.height, parts),
+                                      ceil_div(kLeastVectors * params.lanes, params.width));
     most = std::min(most, few);
   }
   // Of the sizes down to half of that, the one that costs least: tiles of two vectors, one of a
   // single vector, and the copying of the halo.
   const auto cost = [&](std::int64_t height) {
     if (height == 0) return std::int64_t{0};
-    const std::int64_t vectors = (whole.pixels(height) + wish.lanes - 1) / wish.lanes;
+    const std::int64_t vectors = ceil_div(whole.pixels(height), params.lanes);
     return vectors / 2 * 20 + vectors % 2 * 13 + 10;
   };
   std::int64_t best = most;
   std::int64_t least = INT64_MAX;
   const std::int64_t from = std::max<std::int64_t>(1, std::max(most / 2, most - 32));
   for (std::int64_t r = most; r >= from; --r) {
-    const std::int64_t blocks = wish.height / r;
-    const std::int64_t total = blocks * cost(r) + cost(wish.height - blocks * r);
+    const std::int64_t blocks = params.height / r;
+    const std::int64_t total = blocks * cost(r) + cost(params.height - blocks * r);
     if (total < least) {
       least = total;
       best = r;

@@ -9,18 +9,13 @@
 
 namespace baregrad::kernels {
 
-/// x / d, rounded up; d > 0.
-inline std::int64_t ceil_div(std::int64_t x, std::int64_t d) {
-  return x > 0 ? (x + d - 1) / d : -(-x / d);
-}
-
 /// One axis: result i reads the source at i * step + taps[t].
 struct ConvTaps {
   std::int64_t step = 1;
   std::vector<std::int64_t> at;
-  /// A plane for every tap. It costs more copying; but rows of pixels then follow each other
-  /// without a gap, and no vector computes what lies between them.
-  bool apart = false;
+  /// A plane for every tap. This costs more copying, but rows of pixels then follow each other
+  /// without a gap, and no vector computes pixels that are not results.
+  bool separate_planes = false;
 };
 
 /// Planes along one axis. In plane p, place i holds the source at i * step + origin[p], or zero
@@ -71,25 +66,10 @@ template <class T>
 void stage_block(const ConvKernelsOf& kernels, const ConvBlock& block, const ConvImage& image,
                  const T* from, std::int64_t first, T* to);
 
-/// `size` in parts of nearly equal size, none larger than `most`; one part at least.
-struct EvenSplit {
-  EvenSplit(std::int64_t size, std::int64_t most)
-      : count(size == 0 ? 1 : (size + most - 1) / most),
-        least(size / count),
-        larger(size - least * count) {}
-  std::int64_t count;
-  std::int64_t least;
-  std::int64_t larger;
-  std::int64_t begin(std::int64_t part) const {
-    return part * least + (part < larger ? part : larger);
-  }
-  std::int64_t size(std::int64_t part) const { return least + (part < larger ? 1 : 0); }
-};
-
 /// Rows of results of a block: what it reads and `row_bytes` per row of results stay in half of L2,
 /// `images` images make enough tasks where their rows allow, and little of the last vector of
 /// pixels is wasted.
-struct ConvBlockWish {
+struct ConvBlockParams {
   std::int64_t height;
   std::int64_t width;
   std::int64_t channels;
@@ -98,6 +78,6 @@ struct ConvBlockWish {
   int lanes;
   int item;
 };
-std::int64_t block_rows(const ConvTaps& rows, const ConvTaps& cols, const ConvBlockWish& wish);
+std::int64_t block_rows(const ConvTaps& rows, const ConvTaps& cols, const ConvBlockParams& params);
 
 }  // namespace baregrad::kernels

@@ -6,14 +6,17 @@
 #include "backends/cpu/conv/conv_geometry.h"
 #include "backends/cpu/irregular/irregular.h"
 #include "backends/cpu/walkers/scratch.h"
+#include "core/integer_math.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
 
 namespace {
 
-/// C[k][o] = the sum over images and pixels of x[tap k of the pixel] * g[o]. Blocks of rows are
-/// added up in order within a few fixed runs of them, then the runs.
+/// C[k][o] = the sum over images and pixels of x[tap k of the pixel] * g[o].
+///
+/// The blocks of rows of all images are cut into a few runs, by shape alone. The sums of a run are
+/// made in the order of its blocks; then the runs are added in order.
 template <class T>
 class WeightSums {
  public:
@@ -26,81 +29,36 @@ class WeightSums {
         filters_(s.filters / s.groups),
         area_(s.kernel_height * s.kernel_width),
         columns_(filters_ == 1 ? 1 : round_up(filters_, kernels_.lanes)),
-        taps_{s.taps(0), s.taps(1)} {}
+        taps_{s.taps(0), s.taps(1)},
+        height_(block_height()),
+        blocks_(ceil_div(s.out_height, height_)),
+        runs_(split_blocks()),
+        parts_(split_channels()),
+        block_(taps_[0], height_, taps_[1], s.out_width),
+        distances_(block_.distances(parts_.largest())) {}
 
   void run(T* out) {
-    const std::int64_t height =
-        block_rows(taps_[0], taps_[1],
-                   {.height = s_.out_height,
-                    .width = s_.out_width,
-                    .channels = channels_,
-                    .row_bytes = filters_ * s_.out_width * static_cast<std::int64_t>(sizeof(T)),
-                    .images = 8,
-                    .lanes = 1,
-                    .item = sizeof(T)});
-    const std::int64_t blocks = (s_.out_height + height - 1) / height;
-    const std::int64_t units = s_.images * blocks;
-    // A run costs a pass over all filters; a part of the channels, a transposition of g.
-    const std::int64_t filter_bytes =
-        s_.groups * channels_ * area_ * columns_ * static_cast<std::int64_t>(sizeof(T));
-    const std::int64_t pixels = s_.images * s_.out_height * s_.out_width;
-    const std::int64_t most_runs = std::min(
-        {units, pixels / kPixelsOfRun,
-         (kRunBytes + filter_bytes - 1) / std::max<std::int64_t>(filter_bytes, 1), kTasks});
-    const EvenSplit runs(units, (units + std::max<std::int64_t>(most_runs, 1) - 1) /
-                                    std::max<std::int64_t>(most_runs, 1));
-    const std::int64_t wanted = (kTasks + runs.count * s_.groups - 1) / (runs.count * s_.groups);
-    // Four channels of nine taps are three whole tiles.
-    const std::int64_t each = round_up((channels_ + wanted - 1) / wanted, 4);
-    const EvenSplit parts(channels_, std::max<std::int64_t>(each, 16));
-    const ConvBlock block(taps_[0], height, taps_[1], s_.out_width);
-    const std::vector<std::int64_t> distances = block.distances(parts.least + 1);
-
     const std::int64_t rows = s_.groups * channels_ * area_;
-    Scratch<64> partial(static_cast<std::size_t>(runs.count * rows * columns_) * sizeof(T));
+    Scratch<64> partial(static_cast<std::size_t>(runs_.count * rows * columns_) * sizeof(T));
     T* const sums = reinterpret_cast<T*>(partial.data());
-    // Where several parts of the channels read the same gradient, it is turned for all of them.
-    const bool shared = parts.count > 1;
-    const std::int64_t turned = height * s_.out_width * filters_ + kernels_.lanes * 2;
-    Scratch<64> common(shared ? static_cast<std::size_t>(units * s_.groups * turned) * sizeof(T)
-                              : 0);
-    T* const all_turned = reinterpret_cast<T*>(common.data());
-    if (shared) {
-      parallel::parallel_for(units * s_.groups, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t at = begin; at < end; ++at) {
-          const std::int64_t unit = at / s_.groups;
-          const std::int64_t row = unit % blocks * height;
-          turn(unit / blocks, at % s_.groups, row, std::min(height, s_.out_height - row),
-               all_turned + at * turned);
-        }
-      });
-    }
+    // Where several parts of the channels read the same gradient, it is transposed once for all.
+    const std::int64_t blocks = s_.images * blocks_;
+    const bool shared = parts_.count > 1;
+    Scratch<64> common(
+        shared ? static_cast<std::size_t>(blocks * s_.groups * gradient_size()) * sizeof(T) : 0);
+    T* const gradients = reinterpret_cast<T*>(common.data());
+    if (shared) transpose_all(gradients);
     parallel::parallel_for(
-        runs.count * s_.groups * parts.count, 1, [&](std::int64_t begin, std::int64_t end) {
-          const std::int64_t staged = (parts.least + 1) * block.channel();
-          Scratch<64> scratch(static_cast<std::size_t>(staged + (shared ? 0 : turned)) * sizeof(T));
-          T* planes = reinterpret_cast<T*>(scratch.data());
+        runs_.count * s_.groups * parts_.count, 1, [&](std::int64_t begin, std::int64_t end) {
+          const std::int64_t planes = parts_.largest() * block_.channel();
+          const std::int64_t own = shared ? 0 : gradient_size();
+          Scratch<64> scratch(static_cast<std::size_t>(planes + own) * sizeof(T));
+          T* const staged = reinterpret_cast<T*>(scratch.data());
           for (std::int64_t task = begin; task < end; ++task) {
-            const std::int64_t part = task % parts.count;
-            const std::int64_t group = task / parts.count % s_.groups;
-            const std::int64_t run = task / parts.count / s_.groups;
-            const std::int64_t first = group * channels_ + parts.begin(part);
-            const std::int64_t channels = parts.size(part);
-            T* to = sums + (run * rows + first * area_) * columns_;
-            for (std::int64_t u = 0; u < runs.size(run); ++u) {
-              const std::int64_t unit = runs.begin(run) + u;
-              const std::int64_t image = unit / blocks;
-              const std::int64_t row = unit % blocks * height;
-              const std::int64_t count = std::min(height, s_.out_height - row);
-              T* g = shared ? all_turned + (unit * s_.groups + group) * turned : planes + staged;
-              stage_block(kernels_, block, {channels, s_.height, s_.width},
-                          x_ + (image * s_.channels + first) * s_.height * s_.width, row, planes);
-              if (!shared) turn(image, group, row, count, g);
-              add(block, distances, channels * area_, planes, g, count, to, u > 0);
-            }
+            add_run(Task(*this, task), shared ? gradients : nullptr, staged, staged + planes, sums);
           }
         });
-    gather(sums, runs.count, rows, out);
+    add_runs(sums, runs_.count, rows, out);
   }
 
  private:
@@ -108,38 +66,123 @@ class WeightSums {
   static constexpr std::int64_t kPixelsOfRun = 512;
   static constexpr std::int64_t kRunBytes = 1 << 24;
 
+  /// Some channels of one group, summed over one run of blocks.
+  struct Task {
+    Task(const WeightSums& of, std::int64_t task)
+        : run(task / of.parts_.count / of.s_.groups),
+          group(task / of.parts_.count % of.s_.groups),
+          first_channel(group * of.channels_ + of.parts_.begin(task % of.parts_.count)),
+          channels(of.parts_.size(task % of.parts_.count)) {}
+    std::int64_t run;
+    std::int64_t group;
+    std::int64_t first_channel;  ///< of the image
+    std::int64_t channels;
+  };
+
+  /// Rows of one image's results; all images' blocks are numbered one after the other.
+  struct BlockRows {
+    std::int64_t image, first, count;
+  };
+  BlockRows rows_of(std::int64_t block) const {
+    const std::int64_t first = block % blocks_ * height_;
+    return {block / blocks_, first, std::min(height_, s_.out_height - first)};
+  }
+
+  std::int64_t block_height() const {
+    return block_rows(taps_[0], taps_[1],
+                      {.height = s_.out_height,
+                       .width = s_.out_width,
+                       .channels = channels_,
+                       .row_bytes = filters_ * s_.out_width * static_cast<std::int64_t>(sizeof(T)),
+                       .images = 8,
+                       .lanes = 1,
+                       .item = sizeof(T)});
+  }
+  /// Each run costs a pass over all filters at the end.
+  EvenSplit split_blocks() const {
+    const std::int64_t blocks = s_.images * blocks_;
+    const std::int64_t filter_bytes =
+        s_.groups * channels_ * area_ * columns_ * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t pixels = s_.images * s_.out_height * s_.out_width;
+    const std::int64_t most =
+        std::min({blocks, pixels / kPixelsOfRun,
+                  ceil_div(kRunBytes, std::max<std::int64_t>(filter_bytes, 1)), kTasks});
+    return EvenSplit::of_at_most(blocks, ceil_div(blocks, std::max<std::int64_t>(most, 1)));
+  }
+  /// Where runs and groups do not make enough tasks, channels are split too. Each part costs a
+  /// pass over the gradient.
+  EvenSplit split_channels() const {
+    const std::int64_t wanted = ceil_div(kTasks, runs_.count * s_.groups);
+    // Four channels of nine taps are three whole tiles.
+    const std::int64_t each = round_up(ceil_div(channels_, wanted), 4);
+    return EvenSplit::of_at_most(channels_, std::max<std::int64_t>(each, 16));
+  }
+
+  /// Elements of the transposed gradient of one block and group. Vectors read past the last pixel;
+  /// the results of these lanes are dropped.
+  std::int64_t gradient_size() const {
+    return height_ * s_.out_width * filters_ + kernels_.lanes * 2;
+  }
+
+  /// to[block][group]: the gradients of all blocks.
+  void transpose_all(T* to) const {
+    parallel::parallel_for(
+        s_.images * blocks_ * s_.groups, 1, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t at = begin; at < end; ++at) {
+            transpose_gradient(rows_of(at / s_.groups), at % s_.groups, to + at * gradient_size());
+          }
+        });
+  }
+
   /// to[pixel][o] = g[image, o, pixel], of some rows of the result.
-  void turn(std::int64_t image, std::int64_t group, std::int64_t row, std::int64_t count,
-            T* to) const {
+  void transpose_gradient(const BlockRows& rows, std::int64_t group, T* to) const {
     const std::int64_t plane = s_.out_height * s_.out_width;
-    const std::int64_t pixels = count * s_.out_width;
-    const T* from = g_ + (image * s_.filters + group * filters_) * plane + row * s_.out_width;
+    const std::int64_t pixels = rows.count * s_.out_width;
+    const T* from =
+        g_ + (rows.image * s_.filters + group * filters_) * plane + rows.first * s_.out_width;
     if (filters_ == 1 || plane == 1) {
       std::copy_n(from, pixels * filters_, to);
     } else {
       transpose(from, plane, filters_, pixels, to);
     }
-    // Vectors read past the last pixel, of which nothing is kept.
     std::fill_n(to + pixels * filters_, kernels_.lanes * 2, T(0));
   }
 
-  void add(const ConvBlock& block, const std::vector<std::int64_t>& distances, std::int64_t rows,
-           const T* planes, const T* g, std::int64_t count, T* to, bool add) const {
+  /// The sums of a task. The gradients of all blocks are in `shared`, or, where that is null, made
+  /// in `own` block by block.
+  void add_run(const Task& task, const T* shared, T* planes, T* own, T* sums) const {
+    const std::int64_t rows = s_.groups * channels_ * area_;
+    T* const to = sums + (task.run * rows + task.first_channel * area_) * columns_;
+    for (std::int64_t block = runs_.begin(task.run); block < runs_.end(task.run); ++block) {
+      const BlockRows lines = rows_of(block);
+      const T* image = x_ + (lines.image * s_.channels + task.first_channel) * s_.height * s_.width;
+      stage_block(kernels_, block_, {task.channels, s_.height, s_.width}, image, lines.first,
+                  planes);
+      if (shared == nullptr) transpose_gradient(lines, task.group, own);
+      const T* g =
+          shared == nullptr ? own : shared + (block * s_.groups + task.group) * gradient_size();
+      add_block(task.channels * area_, planes, g, lines.count, to, block > runs_.begin(task.run));
+    }
+  }
+
+  /// to[k][o] = (add ? to[k][o] : 0) + the sum over `count` rows of one block, for k < rows.
+  void add_block(std::int64_t rows, const T* planes, const T* g, std::int64_t count, T* to,
+                 bool add) const {
     if (filters_ == 1) {
       for (std::int64_t k = 0; k < rows; ++k) {
         const T total =
-            dot(planes + distances[static_cast<std::size_t>(k)], block.width(), g, count);
+            dot(planes + distances_[static_cast<std::size_t>(k)], block_.width(), g, count);
         to[k] = add ? to[k] + total : total;
       }
       return;
     }
-    const EvenSplit tiles(rows, kernels_.sum_rows);
+    const EvenSplit tiles = EvenSplit::of_at_most(rows, kernels_.sum_rows);
     for (std::int64_t tile = 0; tile < tiles.count; ++tile) {
       const std::int64_t k = tiles.begin(tile);
       ConvSum sum;
       sum.x = planes;
-      sum.at = distances.data() + k;
-      sum.x_row = block.width();
+      sum.at = distances_.data() + k;
+      sum.x_row = block_.width();
       sum.g = g;
       sum.g_row = filters_;
       sum.c = to + k * columns_;
@@ -152,7 +195,7 @@ class WeightSums {
     }
   }
 
-  /// One filter has no vectors of them: they run along the rows instead.
+  /// With one filter, vectors run along the rows of pixels.
   T dot(const T* x, std::int64_t x_row, const T* g, std::int64_t height) const {
     typedef T Vector __attribute__((vector_size(16)));  // what every x86-64 has
     constexpr std::int64_t kWidth = sizeof(Vector) / sizeof(T);
@@ -183,7 +226,7 @@ class WeightSums {
   }
 
   /// out[g, o, k] = the runs' sums, in order.
-  void gather(T* sums, std::int64_t runs, std::int64_t rows, T* out) const {
+  void add_runs(T* sums, std::int64_t runs, std::int64_t rows, T* out) const {
     const std::int64_t all = rows * columns_;
     if (runs > 1) {
       parallel::parallel_for(all, 1 << 13, [&](std::int64_t begin, std::int64_t end) {
@@ -195,7 +238,7 @@ class WeightSums {
     }
     const std::int64_t depth = channels_ * area_;
     constexpr std::int64_t kFilters = 16;
-    const std::int64_t blocks = (filters_ + kFilters - 1) / kFilters;
+    const std::int64_t blocks = ceil_div(filters_, kFilters);
     parallel::parallel_for(s_.groups * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b) {
         const std::int64_t group = b / blocks;
@@ -228,6 +271,12 @@ class WeightSums {
   std::int64_t area_;
   std::int64_t columns_;
   ConvTaps taps_[2];
+  std::int64_t height_;  ///< rows of results of a block
+  std::int64_t blocks_;  ///< of one image
+  EvenSplit runs_;       ///< of the blocks of all images
+  EvenSplit parts_;      ///< of a group's channels
+  ConvBlock block_;
+  std::vector<std::int64_t> distances_;
 };
 
 template <class T>

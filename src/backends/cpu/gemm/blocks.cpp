@@ -4,12 +4,11 @@
 #include <algorithm>
 
 #include "core/cache_sizes.h"
+#include "core/integer_math.h"
 
 namespace baregrad::kernels {
 
 namespace {
-
-std::int64_t round_up(std::int64_t x, std::int64_t unit) { return (x + unit - 1) / unit * unit; }
 
 /// Elements that a cache holds.
 std::int64_t room(std::size_t bytes, const GemmKernels& kernels) {
@@ -18,11 +17,14 @@ std::int64_t room(std::size_t bytes, const GemmKernels& kernels) {
 
 }  // namespace
 
-bool reads_a_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t row_stride) {
-  // Rows this far apart fall on the same sets of L1: with more of them than ways, a step along k
-  // loses the lines that the next one needs.
+bool rows_alias_in_l1(std::int64_t rows, std::int64_t row_bytes) {
   constexpr std::int64_t kAliasing = 2048;
-  return m <= 4 || row_stride * kernels.item % kAliasing != 0;
+  constexpr std::int64_t kHarmless = 4;
+  return rows > kHarmless && row_bytes % kAliasing == 0;
+}
+
+bool reads_a_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t row_stride) {
+  return !rows_alias_in_l1(m, row_stride * kernels.item);
 }
 
 std::int64_t tile_rows_in_place(const GemmKernels& kernels, std::int64_t row_stride) {
@@ -45,8 +47,8 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
   // A panel of A takes most of L1 while panels of B pass by. Blocks are of one depth, so that the
   // last is not a thin one.
   const std::int64_t most = std::clamp<std::int64_t>(l1 * 7 / 8 / kernels.mr, 192, 512);
-  const std::int64_t steps = std::max<std::int64_t>((k + most - 1) / most, 1);
-  blocks.kc = steps == 1 ? k : round_up((k + steps - 1) / steps, 8);
+  const std::int64_t steps = std::max<std::int64_t>(ceil_div(k, most), 1);
+  blocks.kc = steps == 1 ? k : round_up(ceil_div(k, steps), 8);
   blocks.mb = 2048;
   blocks.nb = 2048;
   // kc x jc of B take half of L2 while panels of A pass by.
@@ -63,9 +65,9 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
   std::int64_t cols = std::min(block_cols, blocks.jc);
   while (rows * cols * kTasks > block_rows * block_cols && rows * cols * blocks.kc > 2 * kLeast) {
     if (cols > 2 * rows)
-      cols = (cols + 1) / 2;
+      cols = ceil_div(cols, 2);
     else
-      rows = (rows + 1) / 2;
+      rows = ceil_div(rows, 2);
   }
   blocks.mc = round_up(rows, kernels.mr);
   blocks.jc = round_up(cols, kernels.nr);
@@ -85,14 +87,14 @@ SkinnyBlocks skinny_blocks(const GemmKernels& kernels, std::int64_t m, std::int6
   const std::int64_t most = room(far ? cache.l2 / 16 : cache.l1 / 4, kernels) / m / 128 * 128;
   const std::int64_t least = std::max<std::int64_t>(256, round_up(kLeast / (m * k), 128));
   const std::int64_t cols = std::min(n, std::max(most, least));
-  const std::int64_t pieces = (n + cols - 1) / cols;
+  const std::int64_t pieces = ceil_div(n, cols);
   const std::int64_t tasks = std::min<std::int64_t>(m * n * k / kLeast, kMaxSkinnyParts);
   const std::int64_t parts = std::max<std::int64_t>(std::min(tasks / pieces, k / kLeastDepth), 1);
   // Out of memory few rows of B are taken at a time: the prefetchers follow some ten streams, not
   // sixty. So they are for a single row out of L3, but where a piece has the 512 bytes of AVX-512.
   const bool long_pieces = kernels.lanes * kernels.item == 64;
   const bool few = far || (m == 1 && !long_pieces && k * n > room(cache.l2, kernels));
-  return {round_up((k + parts - 1) / parts, 8), cols, few ? 8 : 64, far};
+  return {round_up(ceil_div(k, parts), 8), cols, few ? 8 : 64, far};
 }
 
 DotBlocks dot_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t k) {

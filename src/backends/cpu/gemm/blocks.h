@@ -15,6 +15,9 @@ inline constexpr std::int64_t kSmallGemm = 64;
 inline constexpr std::int64_t kMaxDotRows = 64;
 inline constexpr std::int64_t kMaxDotCols = 32;
 
+/// Whether `rows` rows that begin `row_bytes` apart fall on the same few sets of L1. With more such
+/// rows than ways, a step along k evicts the lines that the next step needs.
+bool rows_alias_in_l1(std::int64_t rows, std::int64_t row_bytes);
 /// Whether A (of m rows, contiguous along k) can be read by tiles where it lies, many times over.
 bool reads_a_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t row_stride);
 /// The most rows of a tile that reads A in place.

@@ -9,6 +9,7 @@
 #include "backends/cpu/gemm/nest.h"
 #include "backends/cpu/reference/gemm.h"
 #include "backends/cpu/table.h"
+#include "core/multi_index.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -151,25 +152,21 @@ void for_each_run(std::span<const GemmBatchAxis> batch, std::int64_t begin, std:
   constexpr std::size_t kAxes = 64;
   std::array<std::int64_t, kAxes> index{};
   BatchOffsets offsets;
-  std::int64_t rest = begin;
-  for (std::size_t x = batch.size(); x-- > 0;) {
-    index[x] = rest % batch[x].size;
-    rest /= batch[x].size;
-    offsets.add(batch[x], index[x]);
-  }
-  const std::size_t last = batch.size() - 1;
+  const auto axis = [&](int x) -> const GemmBatchAxis& {
+    return batch[static_cast<std::size_t>(x)];
+  };
+  const auto size = [&](int x) { return axis(x).size; };
+  const auto move = [&](int x, std::int64_t steps) { offsets.add(axis(x), steps); };
+  set_index(index.data(), static_cast<int>(batch.size()), begin, size, move);
+  const int last = static_cast<int>(batch.size()) - 1;
+  std::int64_t& in_run = index[static_cast<std::size_t>(last)];
   for (std::int64_t at = begin; at < end;) {
-    const std::int64_t length = std::min(end - at, batch[last].size - index[last]);
+    const std::int64_t length = std::min(end - at, size(last) - in_run);
     body(offsets, length);
     at += length;
-    offsets.add(batch[last], -index[last]);
-    index[last] = 0;
-    for (std::size_t x = last; x-- > 0;) {
-      offsets.add(batch[x], 1);
-      if (++index[x] < batch[x].size) break;
-      offsets.add(batch[x], -batch[x].size);
-      index[x] = 0;
-    }
+    move(last, -in_run);
+    in_run = 0;
+    next_index(index.data(), last, size, move);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "backends/cpu/gemm/blocks.h"
 #include "backends/cpu/walkers/scratch.h"
+#include "core/integer_math.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -24,19 +25,6 @@ const char* at(const void* base, std::int64_t offset, int item) {
 char* at(void* base, std::int64_t offset, int item) {
   return static_cast<char*>(base) + offset * item;
 }
-
-/// `size` in `parts` of nearly equal size, none larger than `most`: a tile of two rows after many
-/// of fourteen would run at a seventh of their speed.
-struct EvenParts {
-  std::int64_t count;
-  std::int64_t least;
-  std::int64_t larger;
-
-  EvenParts(std::int64_t size, std::int64_t most)
-      : count((size + most - 1) / most), least(size / count), larger(size - least * count) {}
-  std::int64_t begin(std::int64_t part) const { return part * least + std::min(part, larger); }
-  std::int64_t size(std::int64_t part) const { return least + (part < larger ? 1 : 0); }
-};
 
 /// Everything of a GemmFinish but its sums.
 GemmFinish finish_at(const GemmPlan& plan, std::int64_t row, std::int64_t col, std::int64_t rows,
@@ -97,7 +85,7 @@ class Nest {
                           std::min(blocks_.mb, call_.m - i0),
                           std::min(blocks_.nb, call_.n - j0),
                           std::min(blocks_.kc, call_.k - p0)};
-          const EvenParts tiles(step.rows, tile_rows());
+          const EvenSplit tiles = EvenSplit::of_at_most(step.rows, tile_rows());
           pack(step, tiles);
           compute(step, tiles);
           p0 += blocks_.kc;
@@ -107,9 +95,6 @@ class Nest {
   }
 
  private:
-  static std::int64_t round_up(std::int64_t x, std::int64_t unit) {
-    return (x + unit - 1) / unit * unit;
-  }
   std::int64_t tile_rows() const {
     const bool strided = !plan_.pack_a && plan_.a_along_k;
     return strided ? tile_rows_in_place(kernels_, call_.a.row_stride) : kernels_.mr;
@@ -135,9 +120,9 @@ class Nest {
     return static_cast<std::size_t>(std::min(blocks_.mb, call_.m) * partial_row() * kernels_.item);
   }
 
-  void pack(const Step& s, const EvenParts& tiles) {
+  void pack(const Step& s, const EvenSplit& tiles) {
     const std::int64_t a_items = plan_.pack_a ? tiles.count : 0;
-    const std::int64_t b_items = plan_.pack_b ? (s.depth + kPackDepth - 1) / kPackDepth : 0;
+    const std::int64_t b_items = plan_.pack_b ? ceil_div(s.depth, kPackDepth) : 0;
     if (a_items + b_items == 0) return;
     parallel::parallel_for(a_items + b_items, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t item = begin; item < end; ++item) {
@@ -149,7 +134,7 @@ class Nest {
     });
   }
 
-  void pack_a_panel(const Step& s, const EvenParts& tiles, std::int64_t tile) {
+  void pack_a_panel(const Step& s, const EvenSplit& tiles, std::int64_t tile) {
     const std::int64_t first = tiles.begin(tile);
     const std::int64_t rows = tiles.size(tile);
     const Matrix& a = call_.a;
@@ -175,10 +160,11 @@ class Nest {
     }
   }
 
-  void compute(const Step& s, const EvenParts& tiles) {
+  void compute(const Step& s, const EvenSplit& tiles) {
     const std::int64_t tiles_per_task = std::max<std::int64_t>(1, blocks_.mc / kernels_.mr);
-    const EvenParts row_tasks(tiles.count, tiles_per_task);
-    const EvenParts col_tasks((s.cols + kernels_.nr - 1) / kernels_.nr, blocks_.jc / kernels_.nr);
+    const EvenSplit row_tasks = EvenSplit::of_at_most(tiles.count, tiles_per_task);
+    const EvenSplit col_tasks =
+        EvenSplit::of_at_most(ceil_div(s.cols, kernels_.nr), blocks_.jc / kernels_.nr);
     parallel::parallel_for(
         row_tasks.count * col_tasks.count, 1, [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t task = begin; task < end; ++task) {
@@ -192,7 +178,7 @@ class Nest {
         });
   }
 
-  void compute_task(const Step& s, const EvenParts& tiles, std::int64_t tile_begin,
+  void compute_task(const Step& s, const EvenSplit& tiles, std::int64_t tile_begin,
                     std::int64_t tile_end, std::int64_t j_begin, std::int64_t j_end) {
     const bool finish = plan_.finish && s.p0 + s.depth >= call_.k;
     // One row of tiles that reads B in place runs along it.
@@ -215,7 +201,7 @@ class Nest {
     }
   }
 
-  void compute_tile(const Step& s, const EvenParts& tiles, std::int64_t tile, std::int64_t j,
+  void compute_tile(const Step& s, const EvenSplit& tiles, std::int64_t tile, std::int64_t j,
                     std::int64_t cols, bool finish) {
     const std::int64_t i = tiles.begin(tile);
     const std::int64_t rows = tiles.size(tile);
@@ -286,9 +272,9 @@ class Nest {
 };
 
 /// As many ones as a skinny product has parts, of a dtype that tiles can read where it lies.
-class Ones {
+class ArrayOfOnes {
  public:
-  explicit Ones(DType dtype) {
+  explicit ArrayOfOnes(DType dtype) {
     if (dtype == DType::Float32) {
       fill(1.0f);
     } else if (dtype == DType::Float64) {
@@ -320,11 +306,11 @@ class Skinny {
         call_(plan.call),
         kernels_(*plan.kernels),
         blocks_(skinny_blocks(kernels_, call_.m, call_.n, call_.k)),
-        parts_((call_.k + blocks_.depth - 1) / blocks_.depth),
+        parts_(ceil_div(call_.k, blocks_.depth)),
         sums_(static_cast<std::size_t>((parts_ - 1) * call_.m * call_.n * kernels_.item)) {}
 
   void run() {
-    const std::int64_t pieces = (call_.n + blocks_.cols - 1) / blocks_.cols;
+    const std::int64_t pieces = ceil_div(call_.n, blocks_.cols);
     parallel::parallel_for(parts_ * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         multiply(task / pieces, task % pieces * blocks_.cols);
@@ -368,7 +354,7 @@ class Skinny {
 
   /// Each row of C += a row of ones times its parts.
   void add_parts(std::int64_t col, std::int64_t cols) {
-    const Ones ones(call_.dtype);
+    const ArrayOfOnes ones(call_.dtype);
     GemmTile t;
     t.a = ones.data();
     t.a_stride = 1;
@@ -452,7 +438,7 @@ void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k,
   t.b_packed = false;
   const GemmTileFn* fns = a_along_k ? kernels.k_contiguous : kernels.row_contiguous;
   if (call.m <= kernels.mr && products.count == 1) return fns[call.m](t);
-  const EvenParts tiles(call.m, kernels.mr);
+  const EvenSplit tiles = EvenSplit::of_at_most(call.m, kernels.mr);
   t.a_step = products.a_step;
   t.b_step = products.b_step;
   t.c_step = products.c_step;

@@ -10,6 +10,8 @@
 #include "backends/cpu/table.h"
 #include "backends/cpu/walkers/scratch.h"
 #include "backends/cpu/walkers/stage.h"
+#include "core/integer_math.h"
+#include "core/multi_index.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -96,8 +98,8 @@ class Attention {
   std::int64_t depth;
   std::int64_t width;
 
-  std::int64_t query_blocks() const { return (queries + kQueries - 1) / kQueries; }
-  std::int64_t key_blocks() const { return (keys + kKeys - 1) / kKeys; }
+  std::int64_t query_blocks() const { return ceil_div(queries, kQueries); }
+  std::int64_t key_blocks() const { return ceil_div(keys, kKeys); }
   std::int64_t block_grain(std::int64_t rows, std::int64_t cols) const {
     return kTask / (rows * cols * (depth + width) + 1) + 1;
   }
@@ -177,10 +179,9 @@ class Attention {
   }
   static std::int64_t offset(const View& v, std::int64_t index) {
     std::int64_t at = 0;
-    for (int i = v.ndim - 3; i >= 0; --i) {
-      at += index % v.shape[i] * v.strides[i];
-      index /= v.shape[i];
-    }
+    move_to(
+        v.ndim - 2, index, [&](int axis) { return v.shape[axis]; },
+        [&](int axis, std::int64_t i) { at += i * v.strides[axis]; });
     return at;
   }
 
@@ -282,10 +283,10 @@ void attention_of(const Call& call) {
 
 /// The way back. in: g, q, k, v, out, lse, mask; out: dq, dk, dv.
 template <class T>
-class Backwards {
+class AttentionBackward {
  public:
   /// `levels`: room for a number per query of each head.
-  Backwards(const Call& call, T* levels)
+  AttentionBackward(const Call& call, T* levels)
       : call_(call),
         attention_(call.in[1], call.in[2], call.in[3], call.in.size() > 6 ? &call.in[6] : nullptr,
                    call.attrs.as<AttentionAttrs>()),
@@ -435,7 +436,7 @@ class Backwards {
 template <class T>
 void attention_backward_of(const Call& call) {
   Scratch<4096> levels(static_cast<std::size_t>(numel(call.in[5])) * sizeof(T));
-  Backwards<T>(call, reinterpret_cast<T*>(levels.data())).run();
+  AttentionBackward<T>(call, reinterpret_cast<T*>(levels.data())).run();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "backends/cpu/irregular/irregular.h"
 #include "backends/cpu/walkers/plan.h"
 #include "backends/cpu/walkers/stage.h"
+#include "core/multi_index.h"
 #include "core/visit.h"
 #include "parallel/parallel_for.h"
 
@@ -26,9 +27,9 @@ void zero_bytes(char* data, std::int64_t bytes) {
 
 /// Copies of one element as a block to be stamped down: no alignment needed, and memcpy is as fast
 /// as stores get.
-class Stamp {
+class RepeatedElement {
  public:
-  Stamp(const char* element, std::size_t width) {
+  RepeatedElement(const char* element, std::size_t width) {
     strided_copy(block_, static_cast<std::int64_t>(width), element, 0,
                  kBytes / static_cast<std::int64_t>(width), width);
   }
@@ -52,11 +53,9 @@ void fill_strided(const Plan& plan, char* base, const char* element, std::size_t
     const std::int64_t column = first % plan.shape[last];
     const std::int64_t count = std::min(n, plan.shape[last] - column);
     char* at = base + column * strides[last];
-    std::int64_t rest = first / plan.shape[last];
-    for (int d = last - 1; d >= 0; --d) {
-      at += rest % plan.shape[d] * strides[d];
-      rest /= plan.shape[d];
-    }
+    move_to(
+        last, first / plan.shape[last], [&](int d) { return plan.shape[d]; },
+        [&](int d, std::int64_t i) { at += i * strides[d]; });
     strided_copy(at, strides[last], element, 0, count, width);
     first += count;
     n -= count;
@@ -138,9 +137,9 @@ void fill_kernel(const Call& call) {
     zero_bytes(base, bytes);
     return;
   }
-  const Stamp stamp(element, width);
+  const RepeatedElement pattern(element, width);
   parallel::parallel_for(bytes, kFillBytes, [&](std::int64_t begin, std::int64_t end) {
-    stamp.fill(base + begin, end - begin);
+    pattern.fill(base + begin, end - begin);
   });
 }
 

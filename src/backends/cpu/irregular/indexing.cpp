@@ -14,6 +14,8 @@
 #include "backends/cpu/walkers/elementwise.h"
 #include "backends/cpu/walkers/plan.h"
 #include "backends/cpu/walkers/stage.h"
+#include "core/integer_math.h"
+#include "core/multi_index.h"
 #include "core/visit.h"
 #include "parallel/parallel_for.h"
 
@@ -76,14 +78,11 @@ void for_plan_runs(const Plan& plan, std::array<char*, kOperands> at, std::int64
   std::array<std::int64_t, kMaxDims> index{};
   const int last = plan.ndim - 1;
   const std::int64_t inner = plan.inner();
-  std::int64_t rest = begin / inner;
-  for (int d = last - 1; d >= 0; --d) {
-    index[static_cast<std::size_t>(d)] = rest % plan.shape[d];
-    rest /= plan.shape[d];
-    for (std::size_t k = 0; k < kOperands; ++k) {
-      at[k] += index[static_cast<std::size_t>(d)] * plan.strides[k][d];
-    }
-  }
+  const auto size = [&](int d) { return plan.shape[d]; };
+  const auto move = [&](int d, std::int64_t steps) {
+    for (std::size_t k = 0; k < kOperands; ++k) at[k] += steps * plan.strides[k][d];
+  };
+  set_index(index.data(), last, begin / inner, size, move);
   std::int64_t column = begin % inner;
   while (begin < end) {
     const std::int64_t n = std::min(inner - column, end - begin);
@@ -94,12 +93,7 @@ void for_plan_runs(const Plan& plan, std::array<char*, kOperands> at, std::int64
     visit(run, n);
     begin += n;
     column = 0;
-    for (int d = last - 1; d >= 0; --d) {
-      for (std::size_t k = 0; k < kOperands; ++k) at[k] += plan.strides[k][d];
-      if (++index[static_cast<std::size_t>(d)] < plan.shape[d]) break;
-      index[static_cast<std::size_t>(d)] = 0;
-      for (std::size_t k = 0; k < kOperands; ++k) at[k] -= plan.shape[d] * plan.strides[k][d];
-    }
+    next_index(index.data(), last, size, move);
   }
 }
 
@@ -166,7 +160,8 @@ class Positions {
       std::int64_t step, size, stride;
     };
     const std::size_t count = kMost == 1 ? 1 : count_;
-    const auto last = static_cast<std::size_t>(ndim_ - 1);
+    const int last_axis = ndim_ - 1;
+    const auto last = static_cast<std::size_t>(last_axis);
     std::array<Cursor, kMost> cursors;
     std::array<std::int64_t, kMaxDims> coordinate{};
     std::int64_t dense = 0;
@@ -174,16 +169,13 @@ class Positions {
       const Axis& a = axes_[k];
       cursors[k] = {a.data, a.strides[last], a.size, a.stride};
     }
-    const auto step = [&](std::size_t d, std::int64_t steps) {
+    const auto size = [&](int axis) { return shape_[static_cast<std::size_t>(axis)]; };
+    const auto move = [&](int axis, std::int64_t steps) {
+      const auto d = static_cast<std::size_t>(axis);
       dense += steps * dense_strides_[d];
       for (std::size_t k = 0; k < count; ++k) cursors[k].at += steps * axes_[k].strides[d];
     };
-    std::int64_t rest = begin;
-    for (std::size_t d = last + 1; d-- > 0;) {
-      coordinate[d] = rest % shape_[d];
-      rest /= shape_[d];
-      step(d, coordinate[d]);
-    }
+    set_index(coordinate.data(), ndim_, begin, size, move);
     const std::int64_t dense_step = dense_strides_[last];
     while (begin < end) {
       const std::int64_t n = std::min(shape_[last] - coordinate[last], end - begin);
@@ -198,14 +190,9 @@ class Positions {
       begin += n;
       if (begin == end) return;
       // Back to the start of the run, then on to the next one.
-      step(last, -coordinate[last]);
+      move(last_axis, -coordinate[last]);
       coordinate[last] = 0;
-      for (std::size_t d = last; d-- > 0;) {
-        step(d, 1);
-        if (++coordinate[d] < shape_[d]) break;
-        step(d, -shape_[d]);
-        coordinate[d] = 0;
-      }
+      next_index(coordinate.data(), last_axis, size, move);
     }
   }
 
@@ -265,8 +252,8 @@ void walk_indexed(const View& dense, const View& indexed, std::span<const View> 
   const std::int64_t block =
       shared ? count : std::clamp<std::int64_t>(kElementGrain / run, 1, count);
   const std::int64_t lines = run * std::max<std::int64_t>(1, kElementGrain / run / block);
-  const std::int64_t blocks = (count + block - 1) / block;
-  const std::int64_t units = (plan.numel + lines - 1) / lines * blocks;
+  const std::int64_t blocks = ceil_div(count, block);
+  const std::int64_t units = ceil_div(plan.numel, lines) * blocks;
   const std::int64_t dense_step = plan.inner_stride(0);
   const std::int64_t indexed_step = plan.inner_stride(1);
   const std::array<char*, 2> base{static_cast<char*>(dense.data), static_cast<char*>(indexed.data)};
@@ -375,7 +362,7 @@ void for_true(const View& mask, std::int64_t room, Write write) {
   const auto* flags = static_cast<const char*>(mask.data);
   const std::int64_t n = numel(mask);
   if (n == 0) return;
-  const std::int64_t grain = std::max(kMaskGrain, (n + kMaskChunks - 1) / kMaskChunks);
+  const std::int64_t grain = std::max(kMaskGrain, ceil_div(n, kMaskChunks));
   std::array<std::int64_t, kMaskChunks + 1> before{};
   parallel::parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
     std::int64_t count = 0;

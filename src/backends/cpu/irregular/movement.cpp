@@ -7,6 +7,7 @@
 #include "backends/cpu/walkers/elementwise.h"
 #include "backends/cpu/walkers/plan.h"
 #include "backends/cpu/walkers/stage.h"
+#include "core/multi_index.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -90,18 +91,16 @@ void pad_kernel(const Call& call) {
       for (std::int64_t i = 0; i < n; ++i) std::memcpy(at + i * kWidth, border.data(), kBytes);
     };
     const auto rows = [&, step](std::int64_t begin, std::int64_t end) {
-      std::array<std::int64_t, kMaxDims> at{};  // in x, so outside of it where negative
-      std::int64_t rest = begin;
-      for (int i = last - 1; i >= 0; --i) {
-        at[static_cast<std::size_t>(i)] = rest % out.shape[i] - offsets[i];
-        rest /= out.shape[i];
-      }
+      std::array<std::int64_t, kMaxDims> at{};  // in out
+      const auto axis_size = [&](int i) { return out.shape[i]; };
+      const auto move = [](int, std::int64_t) {};
+      set_index(at.data(), last, begin, axis_size, move);
       char* to = static_cast<char*>(out.data) + begin * row_size * kWidth;
       for (std::int64_t r = begin; r < end; ++r, to += row_size * kWidth) {
         const char* from = static_cast<const char*>(x.data);
         bool inside = !empty;
         for (int i = 0; i < last; ++i) {
-          const std::int64_t k = at[static_cast<std::size_t>(i)];
+          const std::int64_t k = at[static_cast<std::size_t>(i)] - offsets[i];  // in x
           inside = inside && k >= 0 && k < x.shape[i];
           if (inside) from += k * x.strides[i] * kWidth;
         }
@@ -112,10 +111,7 @@ void pad_kernel(const Call& call) {
         } else {
           fill(to, row_size);
         }
-        for (int i = last - 1; i >= 0; --i) {
-          if (++at[static_cast<std::size_t>(i)] < out.shape[i] - offsets[i]) break;
-          at[static_cast<std::size_t>(i)] = -offsets[i];
-        }
+        next_index(at.data(), last, axis_size, move);
       }
     };
     parallel::parallel_for(total / row_size, std::max<std::int64_t>(1, kElementGrain / row_size),

@@ -8,6 +8,7 @@
 #include "backends/cpu/irregular/irregular.h"
 #include "backends/cpu/table.h"
 #include "backends/cpu/walkers/scratch.h"
+#include "core/integer_math.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -101,9 +102,8 @@ void normalise_rows_backward_of(const Call& call, bool centred) {
     return;
   }
   if (n == 0) return;
-  const std::int64_t block =
-      std::max(kMinPartialRows, (shape.rows + kMaxPartials - 1) / kMaxPartials);
-  const std::int64_t blocks = std::max<std::int64_t>(1, (shape.rows + block - 1) / block);
+  const std::int64_t block = std::max(kMinPartialRows, ceil_div(shape.rows, kMaxPartials));
+  const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(shape.rows, block));
   const std::int64_t each = 2 * n;
   Scratch<4096> memory(static_cast<std::size_t>(blocks * each) * (sizeof(double) + sizeof(T)));
   auto* const sums = reinterpret_cast<double*>(memory.data());

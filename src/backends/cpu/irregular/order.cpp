@@ -9,6 +9,7 @@
 
 #include "backends/cpu/irregular/irregular.h"
 #include "baregrad/allocator.h"
+#include "core/integer_math.h"
 #include "core/visit.h"
 #include "parallel/interrupt.h"
 #include "parallel/parallel_for.h"
@@ -324,7 +325,7 @@ template <class T>
 void sort_lines(const LineJob& job) {
   using NarrowKey = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
   const bool narrow = fits_32<T>(job.n);
-  const std::int64_t blocks = (job.inner + job.at_once - 1) / job.at_once;
+  const std::int64_t blocks = ceil_div(job.inner, job.at_once);
   const std::int64_t grain = std::max<std::int64_t>(1, kOrderGrain / (job.n * job.at_once));
   Allocator& allocator = current_allocator();
   parallel::parallel_for(job.outer * blocks, grain, [&](std::int64_t begin, std::int64_t end) {

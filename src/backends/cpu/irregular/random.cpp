@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backends/cpu/irregular/irregular.h"
+#include "core/integer_math.h"
 #include "core/philox.h"
 #include "core/visit.h"
 #include "ops/random_blocks.h"
@@ -33,7 +34,7 @@ void for_tiles(const Generator::State& state, std::int64_t n, Body body) {
     for (std::int64_t first = begin; first < end; first += kTileBlocks * kPerBlock) {
       const std::int64_t count = std::min(kTileBlocks * kPerBlock, end - first);
       const auto block = static_cast<std::uint64_t>(first / kPerBlock);
-      philox_blocks(state, block, (count + kPerBlock - 1) / kPerBlock, words);
+      philox_blocks(state, block, ceil_div(count, kPerBlock), words);
       body(first, count, words);
     }
   });
@@ -141,7 +142,7 @@ struct Point {
 };
 
 /// Cosine and sine of t turns, t in [0, 1).
-inline Point on_circle(double t) {
+inline Point cos_sin_of_turns(double t) {
   // The nearest quarter turn: an integer in the lowest bits of `shifted`.
   constexpr double kShift = 0x1.8p52;
   const double shifted = t * 4 + kShift;
@@ -206,7 +207,7 @@ void normal_tile(const std::uint32_t* words, std::int64_t pairs, double* z) {
   }
   for (std::int64_t i = 0; i < pairs; ++i) {
     const double radius = std::sqrt(-2 * log_unit(u[i]));
-    const Point p = on_circle(t[i]);
+    const Point p = cos_sin_of_turns(t[i]);
     z[2 * i] = radius * p.x;
     z[2 * i + 1] = radius * p.y;
   }

@@ -6,6 +6,7 @@
 #include "backends/cpu/table.h"
 #include "backends/cpu/walkers/stage.h"
 #include "core/checked.h"
+#include "core/multi_index.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -43,23 +44,16 @@ void for_view_runs(const View& v, std::int64_t begin, std::int64_t n, F&& f) {
   const int last = v.ndim - 1;
   std::int64_t index[kMaxDims];
   std::int64_t offset = 0;
-  for (int d = last; d >= 0; --d) {
-    index[d] = begin % v.shape[d];
-    begin /= v.shape[d];
-    offset += index[d] * v.strides[d];
-  }
+  const auto size = [&](int d) { return v.shape[d]; };
+  const auto move = [&](int d, std::int64_t steps) { offset += steps * v.strides[d]; };
+  set_index(index, v.ndim, begin, size, move);
   for (std::int64_t done = 0; done < n;) {
     const std::int64_t count = std::min(v.shape[last] - index[last], n - done);
     f(data + offset * width, v.strides[last] * width, done, count);
     done += count;
     offset += (count - 1) * v.strides[last];
     index[last] += count - 1;
-    for (int d = last; d >= 0; --d) {
-      offset += v.strides[d];
-      if (++index[d] < v.shape[d]) break;
-      offset -= v.shape[d] * v.strides[d];
-      index[d] = 0;
-    }
+    next_index(index, v.ndim, size, move);
   }
 }
 

@@ -28,7 +28,7 @@ auto read(const void* data, std::int64_t i) {
 /// A double that narrows as the integer itself would: exact, or with an odd last bit where digits
 /// had to go.
 template <class Int>
-double sticky_double(Int value) {
+double double_rounded_to_odd(Int value) {
   const bool negative = value < 0;
   auto magnitude = static_cast<std::uint64_t>(value);
   if (negative) magnitude = 0 - magnitude;
@@ -44,7 +44,7 @@ To convert(From value) {
     return value != 0;
   } else if constexpr (kIsHalf<To>) {
     if constexpr (std::is_integral_v<From> && sizeof(From) == 8)
-      return To(sticky_double(value));
+      return To(double_rounded_to_odd(value));
     else
       return To(static_cast<double>(value));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {

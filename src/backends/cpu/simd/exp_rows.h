@@ -18,12 +18,12 @@ using V = hn::Vec<D>;
 constexpr auto kLanes = static_cast<std::int64_t>(hn::MaxLanes(D()));
 
 /// A whole vector at a time, or what is left of a row: the same code for both.
-struct Whole {
+struct WholeVector {
   HWY_INLINE V load(const float* p) const { return hn::LoadU(D(), p); }
   HWY_INLINE void store(V v, float* p) const { hn::StoreU(v, D(), p); }
   HWY_INLINE V only(V v) const { return v; }
 };
-struct Part {
+struct PartOfVector {
   std::size_t n;
   HWY_INLINE V load(const float* p) const { return Vec<float>::load_part(p, n).raw; }
   HWY_INLINE void store(V v, float* p) const { Vec<float>{v}.store_part(p, n); }
@@ -34,12 +34,12 @@ struct Part {
 template <class F>
 HWY_INLINE void for_vectors(std::int64_t n, const F& f) {
   std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) f(i, Whole{});
-  if (i < n) f(i, Part{static_cast<std::size_t>(n - i)});
+  for (; i + kLanes <= n; i += kLanes) f(i, WholeVector{});
+  if (i < n) f(i, PartOfVector{static_cast<std::size_t>(n - i)});
 }
 
 /// What the rounding of diff = x - y lost; NaN where diff is infinite.
-HWY_INLINE V lost_by(V diff, V x, V y) {
+HWY_INLINE V rounding_error_of(V diff, V x, V y) {
   const V back = hn::Sub(diff, x);
   return hn::Sub(hn::Sub(x, hn::Sub(diff, back)), hn::Add(y, back));
 }
@@ -49,7 +49,7 @@ HWY_INLINE V lost_by(V diff, V x, V y) {
 HWY_INLINE V exp_below(V x, V max) {
   const D d;
   const V diff = hn::Sub(x, max);
-  const V lost = lost_by(diff, x, max);
+  const V lost = rounding_error_of(diff, x, max);
   if (HWY_LIKELY(hn::AllTrue(d, hn::Ge(diff, hn::Set(d, -87.0f))))) {
     const auto p = math::exp_parts(diff, hn::Neg(lost));
     return math::scale_normal(hn::Add(hn::Set(d, 1.0f), p.s), p.exponent);

@@ -60,9 +60,10 @@ HWY_INLINE V by_lane(V x, F f) {
   return hn::Load(d, lanes);
 }
 
-/// y where wide::turn can reduce x, else f(x) by lane; each lane by its own value alone.
+/// y where |x| is small enough for wide::reduced_sin_cos, else f(x) by lane; each lane by its own
+/// value alone.
 template <class V, class F>
-HWY_INLINE V unless_far(V x, V y, F f) {
+HWY_INLINE V by_lane_where_large(V x, V y, F f) {
   const hn::DFromV<V> d;
   const auto near = hn::Le(hn::Abs(x), splat<V>(0x1p25));
   if (HWY_LIKELY(hn::AllTrue(d, near))) return y;
@@ -71,10 +72,10 @@ HWY_INLINE V unless_far(V x, V y, F f) {
 
 /// sin of a quarter turn's remainder, `ahead` quarter turns further.
 template <class W>
-HWY_INLINE W sin_ahead(W x, uint64_t ahead) {
+HWY_INLINE W sin_of_quarters_ahead(W x, uint64_t ahead) {
   const hn::DFromV<W> d;
   const hn::RebindToUnsigned<decltype(d)> du;
-  const wide::Turn<W> t = wide::turn(x);
+  const wide::SinCos<W> t = wide::reduced_sin_cos(x);
   const auto q = hn::Add(t.quadrant, hn::Set(du, ahead));
   const auto odd = hn::RebindMask(d, hn::TestBit(q, hn::Set(du, uint64_t{1})));
   const auto sign = hn::ShiftLeft<62>(hn::And(q, hn::Set(du, uint64_t{2})));
@@ -83,14 +84,14 @@ HWY_INLINE W sin_ahead(W x, uint64_t ahead) {
 
 template <class V>
 HWY_INLINE V sin(V x) {
-  const V y = in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE { return sin_ahead(w, 0); });
-  return unless_far(x, y, [](double v) { return ::sin(v); });
+  const V y = in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE { return sin_of_quarters_ahead(w, 0); });
+  return by_lane_where_large(x, y, [](double v) { return ::sin(v); });
 }
 
 template <class V>
 HWY_INLINE V cos(V x) {
-  const V y = in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE { return sin_ahead(w, 1); });
-  return unless_far(x, y, [](double v) { return ::cos(v); });
+  const V y = in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE { return sin_of_quarters_ahead(w, 1); });
+  return by_lane_where_large(x, y, [](double v) { return ::cos(v); });
 }
 
 template <class V>
@@ -99,11 +100,11 @@ HWY_INLINE V tan(V x) {
     using W = decltype(w);
     const hn::DFromV<W> d;
     const hn::RebindToUnsigned<decltype(d)> du;
-    const wide::Turn<W> t = wide::turn(w);
+    const wide::SinCos<W> t = wide::reduced_sin_cos(w);
     const auto odd = hn::RebindMask(d, hn::TestBit(t.quadrant, hn::Set(du, uint64_t{1})));
     return hn::Div(hn::IfThenElse(odd, hn::Neg(t.cos), t.sin), hn::IfThenElse(odd, t.sin, t.cos));
   });
-  return unless_far(x, y, [](double v) { return ::tan(v); });
+  return by_lane_where_large(x, y, [](double v) { return ::tan(v); });
 }
 
 /// asin of |x|: the half-range asin of r and whether r = sqrt((1 - |x|) / 2) stood in for |x|.

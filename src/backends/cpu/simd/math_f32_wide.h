@@ -206,14 +206,14 @@ HWY_INLINE W asin_half(W r, W z) {
 
 /// sin and cos of x reduced by n quarter turns, and n in the low bits of `quadrant`.
 template <class W>
-struct Turn {
+struct SinCos {
   W sin;
   W cos;
   hn::VFromD<hn::RebindToUnsigned<hn::DFromV<W>>> quadrant;
 };
 /// |x| <= 2^25. The three parts of pi/2 hold 27, 27 and 53 bits: the first two products are exact.
 template <class W>
-HWY_INLINE Turn<W> turn(W x) {
+HWY_INLINE SinCos<W> reduced_sin_cos(W x) {
   const hn::RebindToUnsigned<hn::DFromV<W>> du;
   const W magic = splat<W>(0x1.8p52);
   const W t = hn::MulAdd(x, splat<W>(0x1.45f306dc9c883p-1), magic);

@@ -32,11 +32,11 @@ HWY_INLINE Sums sums_of(std::int64_t n, const F& step) {
     std::int64_t i = begin;
     // Two chains each hide most of the latency of an add.
     for (; i + 2 * kLanes <= end; i += 2 * kLanes) {
-      step(i, Whole{}, a0, b0);
-      step(i + kLanes, Whole{}, a1, b1);
+      step(i, WholeVector{}, a0, b0);
+      step(i + kLanes, WholeVector{}, a1, b1);
     }
-    for (; i + kLanes <= end; i += kLanes) step(i, Whole{}, a0, b0);
-    if (i < end) step(i, Part{static_cast<std::size_t>(end - i)}, a1, b1);
+    for (; i + kLanes <= end; i += kLanes) step(i, WholeVector{}, a0, b0);
+    if (i < end) step(i, PartOfVector{static_cast<std::size_t>(end - i)}, a1, b1);
     sums.first += total(hn::Add(a0, a1));
     sums.second += total(hn::Add(b0, b1));
   }
@@ -186,10 +186,10 @@ void backward(const void* g_in, const void* x_in, const void* stats_in, const vo
 
 /// The elements of a per-row or per-column operand that stand beside a vector.
 template <bool kPerRow>
-struct Beside {
+struct RowOrColumnOperand {
   V one;
   const float* many;
-  HWY_INLINE Beside(const float* p, std::int64_t row)
+  HWY_INLINE RowOrColumnOperand(const float* p, std::int64_t row)
       : one(hn::Set(D(), kPerRow ? p[row] : 0.0f)), many(p) {}
   template <class At>
   HWY_INLINE V load(const At& at, std::int64_t i) const {
@@ -201,9 +201,9 @@ template <bool kPerRow>
 void affine_rows(const float* HWY_RESTRICT x, std::int64_t rows, std::int64_t n, const float* mean,
                  const float* scale, const float* shift, float* HWY_RESTRICT y) {
   for (std::int64_t r = 0; r < rows; ++r, x += n, y += n) {
-    const Beside<kPerRow> m(mean, r);
-    const Beside<kPerRow> s(scale, r);
-    const Beside<kPerRow> b(shift, r);
+    const RowOrColumnOperand<kPerRow> m(mean, r);
+    const RowOrColumnOperand<kPerRow> s(scale, r);
+    const RowOrColumnOperand<kPerRow> b(shift, r);
     for_vectors(n, [&](std::int64_t i, auto at) {
       const V d = hn::Sub(at.load(x + i), m.load(at, i));
       at.store(hn::MulAdd(d, s.load(at, i), b.load(at, i)), y + i);
@@ -252,10 +252,10 @@ void spread_rows(const float* HWY_RESTRICT g, const float* HWY_RESTRICT x, std::
                  std::int64_t n, const float* a, const float* b, const float* c, const float* mean,
                  float* HWY_RESTRICT dx) {
   for (std::int64_t r = 0; r < rows; ++r, g += n, x += n, dx += n) {
-    const Beside<kPerRow> va(a, r);
-    const Beside<kPerRow> vb(b, r);
-    const Beside<kPerRow> vc(c, r);
-    const Beside<kPerRow> vm(mean, r);
+    const RowOrColumnOperand<kPerRow> va(a, r);
+    const RowOrColumnOperand<kPerRow> vb(b, r);
+    const RowOrColumnOperand<kPerRow> vc(c, r);
+    const RowOrColumnOperand<kPerRow> vm(mean, r);
     for_vectors(n, [&](std::int64_t i, auto at) {
       const V d = hn::Sub(at.load(x + i), vm.load(at, i));
       const V rest = hn::MulAdd(vb.load(at, i), d, vc.load(at, i));

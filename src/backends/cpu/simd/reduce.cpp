@@ -2,6 +2,7 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/simd/reduce_block.h"
+#include "core/integer_math.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace baregrad::kernels::HWY_NAMESPACE {
@@ -47,7 +48,7 @@ template <class VecOp>
 double pairwise_run(const typename VecOp::Elem* x, std::int64_t n, double shift) {
   constexpr std::int64_t kBlock = 1024;
   if (n <= kBlock) return vector_run<VecOp>(x, n, shift);
-  const std::int64_t half = (n / 2 + kBlock - 1) / kBlock * kBlock;
+  const std::int64_t half = round_up(n / 2, kBlock);
   const double low = pairwise_run<VecOp>(x, half, shift);
   return VecOp::Scalar::merge(low, pairwise_run<VecOp>(x + half, n - half, shift));
 }

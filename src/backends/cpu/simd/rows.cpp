@@ -58,7 +58,7 @@ void log_softmax(const void* x_in, void* out_in, std::int64_t n) {
       const V lost = hn::Sub(v, hn::Add(diff, high));
       return at.store(hn::Add(diff, hn::Sub(lost, low)), out + i);
     }
-    const V exact = hn::Add(diff, hn::Sub(lost_by(diff, v, high), low));
+    const V exact = hn::Add(diff, hn::Sub(rounding_error_of(diff, v, high), low));
     at.store(hn::IfThenElse(hn::Eq(diff, nothing), diff, exact), out + i);
   });
 }

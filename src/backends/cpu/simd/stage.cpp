@@ -78,7 +78,7 @@ std::int64_t gather_halves(char* dst, const char* src, std::int64_t n) {
 }
 
 template <class T>
-std::int64_t gather_backwards(char* dst, const char* src, std::int64_t n) {
+std::int64_t gather_reversed(char* dst, const char* src, std::int64_t n) {
   std::int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
   const hn::ScalableTag<T> d;
@@ -102,7 +102,7 @@ void gather(char* dst, const char* src, std::int64_t stride, std::int64_t n) {
   std::int64_t i = 0;
   if constexpr (sizeof(T) >= 4) {
     if (stride == 2 * kWidth) i = gather_halves<T>(dst, src, n);
-    if (stride == -kWidth) i = gather_backwards<T>(dst, src, n);
+    if (stride == -kWidth) i = gather_reversed<T>(dst, src, n);
   }
   for (; n - i >= 4; i += 4) {
     const char* from = src + i * stride;
@@ -126,7 +126,7 @@ void scatter(char* dst, std::int64_t stride, const char* src, std::int64_t n) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// A square block turned in registers: a 128-bit vector holds a row of it.
+/// A square block transposed in registers: a 128-bit vector holds a row of it.
 BG_INLINE void turn_block(const char* src, std::int64_t src_stride, char* dst,
                           std::int64_t dst_stride, std::uint64_t) {
   const hn::FixedTag<std::uint64_t, 2> d;
@@ -143,8 +143,8 @@ BG_INLINE void turn_block(const char* src, std::int64_t src_stride, char* dst,
   const auto row = [&](std::int64_t r) {
     return hn::LoadU(d, typed<std::uint32_t>(src + r * src_stride));
   };
-  const auto put = [&](auto turned, std::int64_t r) {
-    hn::StoreU(hn::BitCast(d, turned), d, typed<std::uint32_t>(dst + r * dst_stride));
+  const auto put = [&](auto transposed, std::int64_t r) {
+    hn::StoreU(hn::BitCast(d, transposed), d, typed<std::uint32_t>(dst + r * dst_stride));
   };
   const auto a = row(0);
   const auto b = row(1);

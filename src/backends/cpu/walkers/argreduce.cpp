@@ -150,8 +150,8 @@ class ArgReduction {
 
   void write(std::int64_t tile, const Best& best) const {
     const ReduceTile t = tile_at(plan_, tile);
-    write_rows(best.position, 1, t.lanes, DType::Int64, out_ + t.out_offset, 0,
-               plan_.lane.out_stride, DType::Int64, table_, nullptr);
+    BlockWriter(plan_, DType::Int64, DType::Int64, table_)
+        .write_lanes(best.position, t.lanes, out_ + t.out_offset, nullptr);
   }
 
   const KernelTable& table_;

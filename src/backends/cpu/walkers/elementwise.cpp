@@ -9,6 +9,8 @@
 #include "backends/cpu/table.h"
 #include "backends/cpu/walkers/plan.h"
 #include "backends/cpu/walkers/stage.h"
+#include "core/integer_math.h"
+#include "core/multi_index.h"
 #include "ops/functors.h"
 #include "parallel/parallel_for.h"
 
@@ -109,8 +111,8 @@ class Walk {
     tile_ = blocked_ ? kBlockCols : staged_ && !all_splat_ ? kTileBytes / widest_ : inner;
     const std::int64_t cols_per_unit =
         std::min(inner, std::max(kElementGrain / rows_per_unit_, kTileBytes));
-    const std::int64_t row_blocks = (row_dim_ + rows_per_unit_ - 1) / rows_per_unit_;
-    const std::int64_t col_blocks = (inner + cols_per_unit - 1) / cols_per_unit;
+    const std::int64_t row_blocks = ceil_div(row_dim_, rows_per_unit_);
+    const std::int64_t col_blocks = ceil_div(inner, cols_per_unit);
     const std::int64_t outer = plan_.numel / (row_dim_ * inner);
     const std::int64_t unit_size = rows_per_unit_ * cols_per_unit;
     const std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / unit_size);
@@ -134,16 +136,15 @@ class Walk {
     const std::int64_t col0 = u % col_blocks * cols_per_unit;
     u /= col_blocks;
     const std::int64_t row0 = u % row_blocks * rows_per_unit_;
-    std::int64_t rest = u / row_blocks;
     Bases at{};
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       at[k] = operands_[k].base + row0 * row_stride(k) + col0 * operands_[k].inner_stride;
     }
-    for (int d = plan_.ndim - 3; d >= 0; --d) {
-      const std::int64_t i = rest % plan_.shape[d];
-      rest /= plan_.shape[d];
-      for (std::size_t k = 0; k < operands_.size(); ++k) at[k] += i * plan_.strides[k][d];
-    }
+    move_to(
+        plan_.ndim - 2, u / row_blocks, [&](int d) { return plan_.shape[d]; },
+        [&](int d, std::int64_t i) {
+          for (std::size_t k = 0; k < operands_.size(); ++k) at[k] += i * plan_.strides[k][d];
+        });
     const std::int64_t rows = std::min(rows_per_unit_, row_dim_ - row0);
     const std::int64_t cols = std::min(cols_per_unit, plan_.inner() - col0);
     if (direct_rows_) return run_direct(at, rows, cols);
@@ -294,7 +295,7 @@ class Walk {
   // ---- Short runs: a tile is a stretch of the whole space, gathered run by run ----------------
   void run_short() {
     const std::int64_t tile = kTileBytes / 8;
-    const std::int64_t tiles = (plan_.numel + tile - 1) / tile;
+    const std::int64_t tiles = ceil_div(plan_.numel, tile);
     parallel::parallel_for(tiles, kElementGrain / tile, [&](std::int64_t begin, std::int64_t end) {
       WalkScratch scratch;
       for (std::int64_t t = begin; t < end; ++t) {
@@ -349,12 +350,9 @@ class Walk {
     const std::int64_t* strides = plan_.strides[k];
     std::array<std::int64_t, kMaxDims> index{};
     char* at = operands_[k].base;
-    std::int64_t rest = first;
-    for (int d = plan_.ndim - 1; d >= 0; --d) {
-      index[static_cast<std::size_t>(d)] = rest % plan_.shape[d];
-      rest /= plan_.shape[d];
-      at += index[static_cast<std::size_t>(d)] * strides[d];
-    }
+    const auto size = [&](int d) { return plan_.shape[d]; };
+    const auto move = [&](int d, std::int64_t steps) { at += steps * strides[d]; };
+    set_index(index.data(), plan_.ndim, first, size, move);
     const int last = plan_.ndim - 1;
     std::int64_t column = index[static_cast<std::size_t>(last)];
     for (std::int64_t done = 0; done < n;) {
@@ -363,12 +361,7 @@ class Walk {
       done += count;
       at -= column * strides[last];
       column = 0;
-      for (int d = last - 1; d >= 0; --d) {
-        at += strides[d];
-        if (++index[static_cast<std::size_t>(d)] < plan_.shape[d]) break;
-        at -= plan_.shape[d] * strides[d];
-        index[static_cast<std::size_t>(d)] = 0;
-      }
+      next_index(index.data(), last, size, move);
     }
   }
 

@@ -325,8 +325,8 @@ class Reduction {
   void finish(std::int64_t tile, std::int64_t lanes, void* acc) const {
     const DType result = finish_values(acc, lanes);
     char raw[kMaxLanes * 8];
-    write_rows(acc, 1, lanes, result, out_ + tile_at(plan_, tile).out_offset, 0,
-               plan_.lane.out_stride, out_dtype_, table_, raw);
+    BlockWriter(plan_, result, out_dtype_, table_)
+        .write_lanes(acc, lanes, out_ + tile_at(plan_, tile).out_offset, raw);
   }
 
   DType finish_values(void* acc, std::int64_t lanes) const {
@@ -372,18 +372,11 @@ class Reduction {
   BlockReader reader_;
 };
 
-/// What a reduction of nothing gives, for all of out.
-void fill_empty(OpId op, const View& out) {
-  const double value = op == OpId::prod || op == OpId::all ? 1
-                       : op == OpId::mean || op == OpId::var || op == OpId::std
-                           ? std::numeric_limits<double>::quiet_NaN()
-                           : 0;
-  const KernelTable& table = active_table();
-  char element[8];
-  char raw[8];
-  write_rows(&value, 1, 1, DType::Float64, element, 0, 0, out.dtype, table, raw);
-  strided_copy(static_cast<char*>(out.data), static_cast<std::int64_t>(itemsize(out.dtype)),
-               element, 0, numel(out), itemsize(out.dtype));
+/// The result of a reduction of no elements.
+double value_of_nothing(OpId op) {
+  if (op == OpId::prod || op == OpId::all) return 1;
+  if (op == OpId::mean || is_variance(op)) return std::numeric_limits<double>::quiet_NaN();
+  return 0;
 }
 
 }  // namespace
@@ -391,7 +384,7 @@ void fill_empty(OpId op, const View& out) {
 void reduce(OpId op, const View& x, std::uint32_t axes_mask, const View& out, double correction) {
   if (numel(out) == 0) return;
   if (numel(x) == 0) {
-    fill_empty(op, out);
+    fill_converted(value_of_nothing(op), out, active_table());
     return;
   }
   Reduction(op, x, axes_mask, out, correction).run();

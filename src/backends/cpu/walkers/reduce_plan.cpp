@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "backends/cpu/walkers/stage.h"
+#include "core/integer_math.h"
 
 namespace baregrad::kernels {
 
@@ -20,6 +21,11 @@ struct PlanDim : ReduceDim {
 // Nearness in memory. What is repeated (stride 0) is best walked last.
 std::int64_t distance(const PlanDim& d) noexcept {
   return d.x_stride == 0 ? INT64_MAX : std::abs(d.x_stride);
+}
+
+/// Null where no conversion is needed.
+CastFn cast_between(DType from, DType to, const KernelTable& table) noexcept {
+  return from == to ? nullptr : table.cast[static_cast<int>(from)][static_cast<int>(to)];
 }
 
 }  // namespace
@@ -110,8 +116,8 @@ void cut_blocks(ReducePlan& plan, const BlockLimits& limits) {
     plan.run_block =
         std::min(plan.run.size, std::max(limits.min_run, limits.elements / plan.lane_block));
   }
-  plan.lane_blocks = (plan.lane.size + plan.lane_block - 1) / plan.lane_block;
-  plan.run_blocks = (plan.run.size + plan.run_block - 1) / plan.run_block;
+  plan.lane_blocks = ceil_div(plan.lane.size, plan.lane_block);
+  plan.run_blocks = ceil_div(plan.run.size, plan.run_block);
   plan.tiles = plan.lane_blocks;
   for (int i = 0; i < plan.num_kept; ++i) plan.tiles *= plan.kept[i].size;
   plan.units = plan.run_blocks;
@@ -132,7 +138,7 @@ BlockReader::BlockReader(const ReducePlan& plan, DType from, DType to, bool runs
       to_(to),
       runs_as_rows_(runs_as_rows),
       aligned_(is_aligned(plan.x, from)),
-      cast_(from == to ? nullptr : table.cast[static_cast<int>(from)][static_cast<int>(to)]) {
+      cast_(cast_between(from, to, table)) {
   const ReduceDim& col = runs_as_rows ? plan.run : plan.lane;
   direct_ = from == to && aligned_ &&
             (col.size == 1 || col.x_stride == static_cast<std::int64_t>(itemsize(from)));
@@ -177,38 +183,64 @@ Rows BlockReader::read(const ReduceBlock& block, BlockScratch& scratch, bool cop
   return {scratch.tile, rows, cols, cols};
 }
 
-void write_rows(const void* data, std::int64_t rows, std::int64_t cols, DType from, char* out,
-                std::int64_t row_stride, std::int64_t col_stride, DType to,
-                const KernelTable& table, char* raw) {
-  const auto width = static_cast<std::int64_t>(itemsize(to));
-  const CastFn cast =
-      from == to ? nullptr : table.cast[static_cast<int>(from)][static_cast<int>(to)];
+BlockWriter::BlockWriter(const ReducePlan& plan, DType from, DType to, const KernelTable& table)
+    : run_stride_(plan.run.out_stride),
+      lane_stride_(plan.lane.out_stride),
+      runs_as_rows_(plan.inner),
+      to_(to),
+      cast_(cast_between(from, to, table)) {}
+
+void BlockWriter::write_block(const Rows& block, char* out, char* raw) const {
+  write(block.data, block.rows, block.cols, runs_as_rows_ ? lane_stride_ : run_stride_,
+        runs_as_rows_ ? run_stride_ : lane_stride_, out, raw);
+}
+
+void BlockWriter::write_lanes(const void* values, std::int64_t lanes, char* out, char* raw) const {
+  write(values, 1, lanes, 0, lane_stride_, out, raw);
+}
+
+void BlockWriter::write(const void* data, std::int64_t rows, std::int64_t cols,
+                        std::int64_t row_stride, std::int64_t col_stride, char* out,
+                        char* raw) const {
+  const auto width = static_cast<std::int64_t>(itemsize(to_));
   const char* p = static_cast<const char*>(data);
   const bool contiguous =
       (cols == 1 || col_stride == width) && (rows == 1 || row_stride == cols * width);
-  if (cast != nullptr) {
-    if (contiguous && is_aligned(out, to)) {
-      cast(data, out, rows * cols);
+  if (cast_ != nullptr) {
+    if (contiguous && is_aligned(out, to_)) {
+      cast_(data, out, rows * cols);
       return;
     }
-    cast(data, raw, rows * cols);
+    cast_(data, raw, rows * cols);
     p = raw;
   }
   if (contiguous) {
     std::memcpy(out, p, static_cast<std::size_t>(rows * cols * width));
     return;
   }
-  // Along whichever stride is the shorter: neighbouring writes share cache lines.
+  // Along the shorter stride: neighbouring writes share cache lines.
   const bool by_rows = rows == 1 || (cols > 1 && std::abs(col_stride) <= std::abs(row_stride));
   for (std::int64_t i = 0; i < (by_rows ? rows : cols); ++i) {
     if (by_rows) {
       strided_copy(out + i * row_stride, col_stride, p + i * cols * width, width, cols,
-                   itemsize(to));
+                   itemsize(to_));
     } else {
       strided_copy(out + i * col_stride, row_stride, p + i * width, cols * width, rows,
-                   itemsize(to));
+                   itemsize(to_));
     }
   }
+}
+
+void fill_converted(double value, const View& out, const KernelTable& table) {
+  if (numel(out) == 0) return;
+  const auto width = static_cast<std::int64_t>(itemsize(out.dtype));
+  alignas(8) char element[8];
+  if (const CastFn cast = cast_between(DType::Float64, out.dtype, table)) {
+    cast(&value, element, 1);
+  } else {
+    std::memcpy(element, &value, sizeof value);
+  }
+  strided_copy(static_cast<char*>(out.data), width, element, 0, numel(out), itemsize(out.dtype));
 }
 
 }  // namespace baregrad::kernels

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backends/cpu/abi.h"
+#include "core/multi_index.h"
 
 namespace baregrad::kernels {
 
@@ -83,15 +84,14 @@ struct ReduceTile {
 
 inline ReduceTile tile_at(const ReducePlan& plan, std::int64_t tile) noexcept {
   const std::int64_t begin = tile % plan.lane_blocks * plan.lane_block;
-  std::int64_t rest = tile / plan.lane_blocks;
   ReduceTile t{plan.lane.size - begin < plan.lane_block ? plan.lane.size - begin : plan.lane_block,
                begin * plan.lane.x_stride, begin * plan.lane.out_stride + plan.out_offset};
-  for (int i = plan.num_kept - 1; i >= 0 && rest != 0; --i) {
-    const std::int64_t index = rest % plan.kept[i].size;
-    rest /= plan.kept[i].size;
-    t.x_offset += index * plan.kept[i].x_stride;
-    t.out_offset += index * plan.kept[i].out_stride;
-  }
+  move_to(
+      plan.num_kept, tile / plan.lane_blocks, [&](int i) { return plan.kept[i].size; },
+      [&](int i, std::int64_t index) {
+        t.x_offset += index * plan.kept[i].x_stride;
+        t.out_offset += index * plan.kept[i].out_stride;
+      });
   return t;
 }
 
@@ -102,16 +102,15 @@ void for_blocks(const ReducePlan& plan, std::int64_t tile, std::int64_t begin, s
   const ReduceTile t = tile_at(plan, tile);
   std::int64_t index[kMaxDims];
   std::int64_t piece = begin % plan.run_blocks;
-  std::int64_t rest = begin / plan.run_blocks;
-  std::int64_t base = rest * plan.run.size;
+  std::int64_t base = begin / plan.run_blocks * plan.run.size;
   std::int64_t x_offset = t.x_offset;
   std::int64_t out_offset = t.out_offset;
-  for (int i = plan.num_reduced - 1; i >= 0; --i) {
-    index[i] = rest % plan.reduced[i].size;
-    rest /= plan.reduced[i].size;
-    x_offset += index[i] * plan.reduced[i].x_stride;
-    out_offset += index[i] * plan.reduced[i].out_stride;
-  }
+  const auto size = [&](int i) { return plan.reduced[i].size; };
+  const auto move = [&](int i, std::int64_t steps) {
+    x_offset += steps * plan.reduced[i].x_stride;
+    out_offset += steps * plan.reduced[i].out_stride;
+  };
+  set_index(index, plan.num_reduced, begin / plan.run_blocks, size, move);
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t first = piece * plan.run_block;
     const std::int64_t left = plan.run.size - first;
@@ -121,14 +120,7 @@ void for_blocks(const ReducePlan& plan, std::int64_t tile, std::int64_t begin, s
     if (++piece < plan.run_blocks) continue;
     piece = 0;
     base += plan.run.size;
-    for (int i = plan.num_reduced - 1; i >= 0; --i) {
-      x_offset += plan.reduced[i].x_stride;
-      out_offset += plan.reduced[i].out_stride;
-      if (++index[i] < plan.reduced[i].size) break;
-      x_offset -= plan.reduced[i].size * plan.reduced[i].x_stride;
-      out_offset -= plan.reduced[i].size * plan.reduced[i].out_stride;
-      index[i] = 0;
-    }
+    next_index(index, plan.num_reduced, size, move);
   }
 }
 
@@ -170,10 +162,30 @@ class BlockReader {
   CastFn cast_;
 };
 
-/// Writes rows x cols elements of `from`, contiguous, to a strided place of `to`. `raw` holds
-/// kBlockBytes.
-void write_rows(const void* data, std::int64_t rows, std::int64_t cols, DType from, char* out,
-                std::int64_t row_stride, std::int64_t col_stride, DType to,
-                const KernelTable& table, char* raw);
+/// The counterpart of BlockReader: converts contiguous elements and writes them to their places in
+/// the output of the plan.
+class BlockWriter {
+ public:
+  BlockWriter(const ReducePlan& plan, DType from, DType to, const KernelTable& table);
+  /// A whole block, its rows contiguous and without gaps, to `out`, the place of its first element.
+  /// `raw` holds kBlockBytes.
+  void write_block(const Rows& block, char* out, char* raw) const;
+  /// One value for each lane of a tile. `raw` holds as many elements of the output's type.
+  void write_lanes(const void* values, std::int64_t lanes, char* out, char* raw) const;
+
+ private:
+  /// rows x cols contiguous elements to places these strides (in bytes) apart.
+  void write(const void* data, std::int64_t rows, std::int64_t cols, std::int64_t row_stride,
+             std::int64_t col_stride, char* out, char* raw) const;
+
+  std::int64_t run_stride_;
+  std::int64_t lane_stride_;
+  bool runs_as_rows_;
+  DType to_;
+  CastFn cast_;
+};
+
+/// Sets all elements of `out`, which is contiguous, to a value.
+void fill_converted(double value, const View& out, const KernelTable& table);
 
 }  // namespace baregrad::kernels

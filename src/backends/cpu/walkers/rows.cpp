@@ -113,13 +113,39 @@ DType row_dtype(DType x, DType out) noexcept {
   return x == DType::Float64 || out == DType::Float64 ? DType::Float64 : DType::Float32;
 }
 
-// Whole runs, some rows of them a chunk.
+/// Whether each run of x is a contiguous row of the compute type, which a row kernel can read.
+bool has_direct_rows(const ReducePlan& plan, DType x, DType compute, const KernelTable& table) {
+  return BlockReader(plan, x, compute, /*runs_as_rows=*/true, table).direct();
+}
+
+/// Cuts the plan into whole runs, some rows of them to a chunk.
 void cut_rows(ReducePlan& plan) {
   cut_blocks(plan, {.elements = std::max(plan.run.size, kRowGrain), .min_run = plan.run.size});
   plan.grain = std::max<std::int64_t>(1, kRowGrain / (plan.run.size * plan.lane_block));
 }
 
-// Exponentials times 1 / sum, in place.
+/// Calls body(tile) for all tiles of the plan, in parallel.
+template <class Body>
+void for_tiles(const ReducePlan& plan, const Body& body) {
+  parallel::parallel_for(plan.tiles, plan.grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t tile = begin; tile < end; ++tile) body(tile);
+  });
+}
+
+/// Cuts the plan into blocks that BlockExp can stage.
+void cut_staged(ReducePlan& plan, const BlockExp& blocks) {
+  cut_blocks(plan,
+             {.elements = blocks.stage_elements(), .lanes = plan.inner ? kMaxLanes : kSlowLanes});
+}
+
+/// Memory of one thread for tiles that no row kernel takes.
+struct TileScratch {
+  BlockScratch block;
+  alignas(64) char exponentials[kBlockBytes];
+  LogSum sums;
+};
+
+/// Exponentials times 1 / sum, in place.
 template <class T>
 void scale_block(const Rows& e, bool inner, const double* scales) {
   T scale[kMaxLanes];
@@ -135,9 +161,9 @@ void scale_block(const Rows& e, bool inner, const double* scales) {
   }
 }
 
-// Elements less max and log(sum), to `out`.
+/// Elements less max and log(sum), to `out`.
 template <class T>
-Rows log_block(const Rows& x, bool inner, const double* max, const double* log, void* out_in) {
+void log_block(const Rows& x, bool inner, const double* max, const double* log, void* out_in) {
   T* __restrict out = static_cast<T*>(out_in);
   for (std::int64_t r = 0; r < x.rows; ++r, out += x.cols) {
     const T* __restrict row = static_cast<const T*>(x.data) + r * x.row_stride;
@@ -151,174 +177,235 @@ Rows log_block(const Rows& x, bool inner, const double* max, const double* log, 
       }
     }
   }
-  return {out_in, x.rows, x.cols, x.cols};
 }
+
+/// softmax or log_softmax along one axis.
+class Softmax {
+ public:
+  Softmax(OpId op, const View& x, int axis, const View& out)
+      : op_(op),
+        table_(active_table()),
+        x_dtype_(x.dtype),
+        compute_(row_dtype(x.dtype, out.dtype)),
+        out_(static_cast<char*>(out.data)),
+        out_dtype_(out.dtype),
+        plan_(make_reduce_plan(x, x.ndim == 0 ? 0 : 1U << axis, out.strides, itemsize(out.dtype),
+                               ReduceOrder::RowMajor)) {}
+
+  void run() {
+    if (writes_direct_rows() && has_direct_rows(plan_, x_dtype_, compute_, table_)) {
+      run_rows();
+    } else {
+      run_blocks();
+    }
+  }
+
+ private:
+  bool writes_direct_rows() const {
+    const auto width = static_cast<std::int64_t>(itemsize(compute_));
+    return out_dtype_ == compute_ && is_aligned(out_, compute_) &&
+           (plan_.run.size == 1 || plan_.run.out_stride == width);
+  }
+
+  /// Row by row, by the row kernel.
+  void run_rows() {
+    const RowFn row = table_.row[static_cast<int>(op_)][static_cast<int>(compute_)];
+    cut_rows(plan_);
+    for_tiles(plan_, [&](std::int64_t tile) {
+      const ReduceTile t = tile_at(plan_, tile);
+      for (std::int64_t i = 0; i < t.lanes; ++i) {
+        row(plan_.x + t.x_offset + i * plan_.lane.x_stride,
+            out_ + t.out_offset + i * plan_.lane.out_stride, plan_.run.size);
+      }
+    });
+  }
+
+  /// Tile by tile: first the maximum and the sum of each lane, then the results.
+  void run_blocks() {
+    const BlockExp blocks(plan_, x_dtype_, compute_, table_);
+    cut_staged(plan_, blocks);
+    const BlockWriter writer(plan_, compute_, out_dtype_, table_);
+    parallel::parallel_for(plan_.tiles, plan_.grain, [&](std::int64_t begin, std::int64_t end) {
+      TileScratch scratch;
+      for (std::int64_t tile = begin; tile < end; ++tile) {
+        blocks.log_sum(tile, 0, plan_.units, scratch.block, scratch.exponentials, scratch.sums);
+        invert(scratch.sums, tile_at(plan_, tile).lanes);
+        for_blocks(plan_, tile, 0, plan_.units, [&](const ReduceBlock& block) {
+          const Rows rows = compute_ == DType::Float64 ? results<double>(blocks, block, scratch)
+                                                       : results<float>(blocks, block, scratch);
+          writer.write_block(rows, out_ + block.out_offset, scratch.block.raw);
+        });
+      }
+    });
+  }
+
+  /// From sums to what each element is multiplied by, or to the logarithm it is reduced by.
+  void invert(LogSum& sums, std::int64_t lanes) const {
+    for (std::int64_t i = 0; i < lanes; ++i) {
+      sums.sum[i] = op_ == OpId::softmax ? 1 / sums.sum[i] : std::log(sums.sum[i]);
+    }
+  }
+
+  /// The results of a block, in scratch.exponentials.
+  template <class T>
+  Rows results(const BlockExp& blocks, const ReduceBlock& block, TileScratch& scratch) const {
+    const LogSum& sums = scratch.sums;
+    char* const out = scratch.exponentials;
+    const std::int64_t cols = plan_.inner ? block.run : block.lanes;
+    const Rows rows{out, plan_.inner ? block.lanes : block.run, cols, cols};
+    if (op_ == OpId::softmax) {
+      // Those of a single block are still there.
+      if (plan_.units > 1) blocks.exponentials(block, sums.max, scratch.block, out);
+      scale_block<T>(rows, plan_.inner, sums.sum);
+    } else {
+      log_block<T>(blocks.elements(block, scratch.block), plan_.inner, sums.max, sums.sum, out);
+    }
+    return rows;
+  }
+
+  OpId op_;
+  const KernelTable& table_;
+  DType x_dtype_;
+  DType compute_;
+  char* out_;
+  DType out_dtype_;
+  ReducePlan plan_;
+};
+
+class LogSumExp {
+ public:
+  LogSumExp(const View& x, std::uint32_t axes_mask, const View& out)
+      : table_(active_table()),
+        x_dtype_(x.dtype),
+        compute_(row_dtype(x.dtype, out.dtype)),
+        out_(static_cast<char*>(out.data)),
+        plan_(planned(x, axes_mask, out)),
+        writer_(plan_, DType::Float64, out.dtype, table_) {}
+
+  void run() {
+    const bool whole_rows = plan_.num_reduced == 0 && plan_.run.size <= kBlockBytes;
+    if (whole_rows && has_direct_rows(plan_, x_dtype_, compute_, table_)) return run_rows();
+    const BlockExp blocks(plan_, x_dtype_, compute_, table_);
+    cut_staged(plan_, blocks);
+    if (plan_.splits == 1) {
+      run_tiles(blocks);
+    } else {
+      run_splits(blocks);
+    }
+  }
+
+ private:
+  static ReducePlan planned(const View& x, std::uint32_t axes_mask, const View& out) {
+    std::int64_t strides[kMaxDims];
+    for (int i = 0; i < x.ndim; ++i) strides[i] = (axes_mask >> i & 1) != 0 ? 0 : out.strides[i];
+    return make_reduce_plan(x, axes_mask, strides, itemsize(out.dtype), ReduceOrder::Any);
+  }
+
+  /// Row by row, by the row kernel.
+  void run_rows() {
+    const RowFn row = table_.row[static_cast<int>(OpId::logsumexp)][static_cast<int>(compute_)];
+    cut_rows(plan_);
+    for_tiles(plan_, [&](std::int64_t tile) {
+      const ReduceTile t = tile_at(plan_, tile);
+      double values[kMaxLanes];
+      for (std::int64_t i = 0; i < t.lanes; ++i) {
+        const char* x = plan_.x + t.x_offset + i * plan_.lane.x_stride;
+        if (compute_ == DType::Float64) {
+          row(x, &values[i], plan_.run.size);
+        } else {
+          float value = 0;
+          row(x, &value, plan_.run.size);
+          values[i] = static_cast<double>(value);
+        }
+      }
+      write(tile, values);
+    });
+  }
+
+  /// Enough tiles for all threads.
+  void run_tiles(const BlockExp& blocks) const {
+    parallel::parallel_for(plan_.tiles, plan_.grain, [&](std::int64_t begin, std::int64_t end) {
+      TileScratch scratch;
+      for (std::int64_t tile = begin; tile < end; ++tile) {
+        blocks.log_sum(tile, 0, plan_.units, scratch.block, scratch.exponentials, scratch.sums);
+        finish(tile, scratch.sums);
+      }
+    });
+  }
+
+  /// Few tiles: each is cut into splits. Their partial results are merged in order.
+  void run_splits(const BlockExp& blocks) const {
+    const std::int64_t parts = plan_.tiles * plan_.splits;
+    Scratch<4096> memory(static_cast<std::size_t>(parts * partial_size()) * sizeof(double));
+    auto* const partials = reinterpret_cast<double*>(memory.data());
+    parallel::parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
+      TileScratch scratch;
+      for (std::int64_t i = begin; i < end; ++i) {
+        sum_split(blocks, i, scratch, partials + i * partial_size());
+      }
+    });
+    for (std::int64_t tile = 0; tile < plan_.tiles; ++tile) {
+      merge_splits(tile, partials + tile * plan_.splits * partial_size());
+    }
+  }
+
+  /// A partial result: lane_block maxima, then as many sums.
+  std::int64_t partial_size() const { return 2 * plan_.lane_block; }
+
+  void sum_split(const BlockExp& blocks, std::int64_t part, TileScratch& scratch,
+                 double* partial) const {
+    const std::int64_t tile = part / plan_.splits;
+    const std::int64_t split = part % plan_.splits;
+    const std::int64_t lanes = tile_at(plan_, tile).lanes;
+    blocks.log_sum(tile, plan_.split_begin(split), plan_.split_begin(split + 1), scratch.block,
+                   scratch.exponentials, scratch.sums);
+    std::copy_n(scratch.sums.max, lanes, partial);
+    std::copy_n(scratch.sums.sum, lanes, partial + plan_.lane_block);
+  }
+
+  void merge_splits(std::int64_t tile, const double* partials) const {
+    const std::int64_t lanes = tile_at(plan_, tile).lanes;
+    LogSum sums;
+    sums.start(lanes);
+    for (std::int64_t split = 0; split < plan_.splits; ++split) {
+      const double* partial = partials + split * partial_size();
+      sums.merge(partial, partial + plan_.lane_block, lanes);
+    }
+    finish(tile, sums);
+  }
+
+  void finish(std::int64_t tile, LogSum& sums) const {
+    const std::int64_t lanes = tile_at(plan_, tile).lanes;
+    for (std::int64_t i = 0; i < lanes; ++i) sums.sum[i] = sums.value(i);
+    write(tile, sums.sum);
+  }
+
+  void write(std::int64_t tile, const double* values) const {
+    const ReduceTile t = tile_at(plan_, tile);
+    char raw[kMaxLanes * 8];
+    writer_.write_lanes(values, t.lanes, out_ + t.out_offset, raw);
+  }
+
+  const KernelTable& table_;
+  DType x_dtype_;
+  DType compute_;
+  char* out_;
+  ReducePlan plan_;
+  BlockWriter writer_;
+};
 
 }  // namespace
 
 void softmax_like(OpId op, const View& x, int axis, const View& out) {
-  for (int i = 0; i < x.ndim; ++i) {
-    if (x.shape[i] == 0) return;
-  }
-  const KernelTable& table = active_table();
-  const DType compute = row_dtype(x.dtype, out.dtype);
-  const auto width = static_cast<std::int64_t>(itemsize(compute));
-  char* const out_data = static_cast<char*>(out.data);
-  const std::uint32_t mask = x.ndim == 0 ? 0 : 1U << axis;
-  ReducePlan plan =
-      make_reduce_plan(x, mask, out.strides, itemsize(out.dtype), ReduceOrder::RowMajor);
-
-  const bool out_rows = out.dtype == compute && is_aligned(out_data, compute) &&
-                        (plan.run.size == 1 || plan.run.out_stride == width);
-  if (out_rows && BlockReader(plan, x.dtype, compute, /*runs_as_rows=*/true, table).direct()) {
-    const RowFn row = table.row[static_cast<int>(op)][static_cast<int>(compute)];
-    cut_rows(plan);
-    parallel::parallel_for(plan.tiles, plan.grain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t tile = begin; tile < end; ++tile) {
-        const ReduceTile t = tile_at(plan, tile);
-        for (std::int64_t i = 0; i < t.lanes; ++i) {
-          row(plan.x + t.x_offset + i * plan.lane.x_stride,
-              out_data + t.out_offset + i * plan.lane.out_stride, plan.run.size);
-        }
-      }
-    });
-    return;
-  }
-
-  const auto with_compute = [&](auto&& f) { compute == DType::Float64 ? f(0.0) : f(0.0F); };
-  const BlockExp blocks(plan, x.dtype, compute, table);
-  cut_blocks(plan,
-             {.elements = blocks.stage_elements(), .lanes = plan.inner ? kMaxLanes : kSlowLanes});
-  const std::int64_t row_stride = plan.inner ? plan.lane.out_stride : plan.run.out_stride;
-  const std::int64_t col_stride = plan.inner ? plan.run.out_stride : plan.lane.out_stride;
-  parallel::parallel_for(plan.tiles, plan.grain, [&](std::int64_t begin, std::int64_t end) {
-    BlockScratch scratch;
-    alignas(64) char result[kBlockBytes];
-    LogSum sums;
-    for (std::int64_t tile = begin; tile < end; ++tile) {
-      blocks.log_sum(tile, 0, plan.units, scratch, result, sums);
-      const std::int64_t lanes = tile_at(plan, tile).lanes;
-      for (std::int64_t i = 0; i < lanes; ++i) {
-        sums.sum[i] = op == OpId::softmax ? 1 / sums.sum[i] : std::log(sums.sum[i]);
-      }
-      for_blocks(plan, tile, 0, plan.units, [&](const ReduceBlock& block) {
-        Rows rows{result, plan.inner ? block.lanes : block.run,
-                  plan.inner ? block.run : block.lanes, plan.inner ? block.run : block.lanes};
-        if (op == OpId::softmax) {
-          if (plan.units > 1) rows = blocks.exponentials(block, sums.max, scratch, result);
-          with_compute([&]<class T>(T) { scale_block<T>(rows, plan.inner, sums.sum); });
-        } else {
-          const Rows elements = blocks.elements(block, scratch);
-          with_compute([&]<class T>(T) {
-            rows = log_block<T>(elements, plan.inner, sums.max, sums.sum, result);
-          });
-        }
-        write_rows(rows.data, rows.rows, rows.cols, compute, out_data + block.out_offset,
-                   row_stride, col_stride, out.dtype, table, scratch.raw);
-      });
-    }
-  });
+  if (numel(x) > 0) Softmax(op, x, axis, out).run();
 }
 
 void logsumexp(const View& x, std::uint32_t axes_mask, const View& out) {
-  const KernelTable& table = active_table();
-  const DType compute = row_dtype(x.dtype, out.dtype);
-  std::int64_t strides[kMaxDims];
-  std::int64_t x_numel = 1;
-  std::int64_t out_numel = 1;
-  for (int i = 0; i < x.ndim; ++i) {
-    const bool reduced = (axes_mask >> i & 1) != 0;
-    strides[i] = reduced ? 0 : out.strides[i];
-    x_numel *= x.shape[i];
-    out_numel *= reduced ? 1 : x.shape[i];
-  }
-  char* const out_data = static_cast<char*>(out.data);
-  if (x_numel == 0) {
-    const double nothing = -std::numeric_limits<double>::infinity();
-    const auto width = static_cast<std::int64_t>(itemsize(out.dtype));
-    char raw[8];
-    for (std::int64_t i = 0; i < out_numel; ++i) {
-      write_rows(&nothing, 1, 1, DType::Float64, out_data + i * width, 0, 0, out.dtype, table, raw);
-    }
+  if (numel(x) == 0) {
+    fill_converted(-std::numeric_limits<double>::infinity(), out, active_table());
     return;
   }
-  ReducePlan plan = make_reduce_plan(x, axes_mask, strides, itemsize(out.dtype), ReduceOrder::Any);
-  const auto write = [&](std::int64_t tile, const double* values) {
-    const ReduceTile t = tile_at(plan, tile);
-    char raw[kMaxLanes * 8];
-    write_rows(values, 1, t.lanes, DType::Float64, out_data + t.out_offset, 0, plan.lane.out_stride,
-               out.dtype, table, raw);
-  };
-
-  const bool whole_rows = plan.num_reduced == 0 && plan.run.size <= kBlockBytes;
-  if (whole_rows && BlockReader(plan, x.dtype, compute, /*runs_as_rows=*/true, table).direct()) {
-    const RowFn row = table.row[static_cast<int>(OpId::logsumexp)][static_cast<int>(compute)];
-    cut_rows(plan);
-    parallel::parallel_for(plan.tiles, plan.grain, [&](std::int64_t begin, std::int64_t end) {
-      double values[kMaxLanes];
-      for (std::int64_t tile = begin; tile < end; ++tile) {
-        const ReduceTile t = tile_at(plan, tile);
-        for (std::int64_t i = 0; i < t.lanes; ++i) {
-          float single = 0;
-          void* value = compute == DType::Float64 ? static_cast<void*>(&values[i]) : &single;
-          row(plan.x + t.x_offset + i * plan.lane.x_stride, value, plan.run.size);
-          if (compute != DType::Float64) values[i] = static_cast<double>(single);
-        }
-        write(tile, values);
-      }
-    });
-    return;
-  }
-
-  const BlockExp blocks(plan, x.dtype, compute, table);
-  cut_blocks(plan,
-             {.elements = blocks.stage_elements(), .lanes = plan.inner ? kMaxLanes : kSlowLanes});
-  const auto finish = [&](std::int64_t tile, LogSum& sums) {
-    const std::int64_t lanes = tile_at(plan, tile).lanes;
-    for (std::int64_t i = 0; i < lanes; ++i) sums.sum[i] = sums.value(i);
-    write(tile, sums.sum);
-  };
-  if (plan.splits == 1) {
-    parallel::parallel_for(plan.tiles, plan.grain, [&](std::int64_t begin, std::int64_t end) {
-      BlockScratch scratch;
-      alignas(64) char exponentials[kBlockBytes];
-      LogSum sums;
-      for (std::int64_t tile = begin; tile < end; ++tile) {
-        blocks.log_sum(tile, 0, plan.units, scratch, exponentials, sums);
-        finish(tile, sums);
-      }
-    });
-    return;
-  }
-  // A partial: the maxima, the sums.
-  const std::int64_t parts = plan.tiles * plan.splits;
-  const std::int64_t stride = 2 * plan.lane_block;
-  Scratch<4096> memory(static_cast<std::size_t>(parts * stride) * sizeof(double));
-  auto* const partials = reinterpret_cast<double*>(memory.data());
-  parallel::parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
-    BlockScratch scratch;
-    alignas(64) char exponentials[kBlockBytes];
-    LogSum sums;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t tile = i / plan.splits;
-      const std::int64_t split = i % plan.splits;
-      blocks.log_sum(tile, plan.split_begin(split), plan.split_begin(split + 1), scratch,
-                     exponentials, sums);
-      const std::int64_t lanes = tile_at(plan, tile).lanes;
-      std::copy_n(sums.max, lanes, partials + i * stride);
-      std::copy_n(sums.sum, lanes, partials + i * stride + plan.lane_block);
-    }
-  });
-  for (std::int64_t tile = 0; tile < plan.tiles; ++tile) {
-    const std::int64_t lanes = tile_at(plan, tile).lanes;
-    LogSum sums;
-    sums.start(lanes);
-    for (std::int64_t split = 0; split < plan.splits; ++split) {
-      const double* partial = partials + (tile * plan.splits + split) * stride;
-      sums.merge(partial, partial + plan.lane_block, lanes);
-    }
-    finish(tile, sums);
-  }
+  LogSumExp(x, axes_mask, out).run();
 }
 
 }  // namespace baregrad::kernels

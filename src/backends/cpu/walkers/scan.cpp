@@ -100,8 +100,7 @@ void scan(OpId op, const View& x, int axis, const View& out) {
       make_reduce_plan(x, mask, out.strides, itemsize(out.dtype), ReduceOrder::RowMajor);
   const BlockReader reader(plan, x.dtype, running, plan.inner, table);
   cut_blocks(plan, {.elements = reader.stage_elements()});
-  const std::int64_t row_stride = plan.inner ? plan.lane.out_stride : plan.run.out_stride;
-  const std::int64_t col_stride = plan.inner ? plan.run.out_stride : plan.lane.out_stride;
+  const BlockWriter writer(plan, running, out.dtype, table);
 
   parallel::parallel_for(plan.tiles, plan.grain, [&](std::int64_t begin, std::int64_t end) {
     BlockScratch scratch;
@@ -112,9 +111,7 @@ void scan(OpId op, const View& x, int axis, const View& out) {
         parallel::poll_interrupt();
         const Rows rows = reader.read(block, scratch, /*copy=*/true);
         scanner.block(rows, plan.inner, carry);
-        write_rows(rows.data, rows.rows, rows.cols, running,
-                   static_cast<char*>(out.data) + block.out_offset, row_stride, col_stride,
-                   out.dtype, table, scratch.raw);
+        writer.write_block(rows, static_cast<char*>(out.data) + block.out_offset, scratch.raw);
       });
     }
   });

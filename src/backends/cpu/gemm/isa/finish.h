@@ -8,7 +8,7 @@ namespace baregrad::kernels::HWY_NAMESPACE {
 
 template <class S, class T>
 BG_INLINE Stored<S> as_stored(T x) {
-  if constexpr (std::is_same_v<T, Truth>)
+  if constexpr (std::is_same_v<T, Logical>)
     return x.raw;
   else if constexpr (kIsHalf<S>)
     return convert<float, S>(x);
@@ -18,7 +18,7 @@ BG_INLINE Stored<S> as_stored(T x) {
 
 template <class T>
 BG_INLINE T plus(T a, T b) {
-  if constexpr (std::is_same_v<T, Truth>)
+  if constexpr (std::is_same_v<T, Logical>)
     return {static_cast<std::uint8_t>(a.raw | b.raw)};
   else
     return static_cast<T>(a + b);

@@ -15,7 +15,7 @@ void register_gemm_int(KernelTable& table) {
   const GemmKernels tiles64 = gemm_tiles<std::uint64_t>();
   gemm_entry<std::int64_t>(table) = gemm_kernels<std::int64_t, std::uint64_t>(tiles64);
   gemm_entry<std::uint64_t>(table) = gemm_kernels<std::uint64_t, std::uint64_t>(tiles64);
-  gemm_entry<bool>(table) = gemm_kernels<bool, Truth>(gemm_tiles<Truth>());
+  gemm_entry<bool>(table) = gemm_kernels<bool, Logical>(gemm_tiles<Logical>());
 }
 
 }  // namespace baregrad::kernels::HWY_NAMESPACE

@@ -10,7 +10,7 @@ namespace baregrad::kernels::HWY_NAMESPACE {
 /// How an element of dtype S lies in memory, and what it is as a T.
 template <class S, class T>
 BG_INLINE T as_compute(Stored<S> x) {
-  if constexpr (std::is_same_v<T, Truth>)
+  if constexpr (std::is_same_v<T, Logical>)
     return {static_cast<std::uint8_t>(x != 0)};
   else
     return static_cast<T>(convert<S, std::conditional_t<kIsHalf<S>, float, S>>(x));

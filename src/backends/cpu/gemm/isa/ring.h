@@ -15,7 +15,7 @@
 namespace baregrad::kernels::HWY_NAMESPACE {
 
 /// A byte of 0 or 1.
-struct Truth {
+struct Logical {
   std::uint8_t raw;
 };
 
@@ -30,7 +30,7 @@ constexpr int kVectorBytes = 16;
 template <class T>
 struct IntRing {
   using Ring = IntRing;
-  using Lane = std::conditional_t<std::is_same_v<T, Truth>, std::uint8_t, T>;
+  using Lane = std::conditional_t<std::is_same_v<T, Logical>, std::uint8_t, T>;
   static_assert(std::is_unsigned_v<Lane>);
   typedef Lane Vector __attribute__((vector_size(kVectorBytes)));
   static constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(Lane));
@@ -57,13 +57,13 @@ struct IntRing {
     __builtin_memcpy(at, lanes, static_cast<std::size_t>(n) * sizeof(Lane));
   }
   BG_INLINE void add_product(Ring a, Ring b) {
-    if constexpr (std::is_same_v<T, Truth>)
+    if constexpr (std::is_same_v<T, Logical>)
       raw |= a.raw & b.raw;
     else
       raw += a.raw * b.raw;
   }
   static BG_INLINE Ring add(Ring a, Ring b) {
-    if constexpr (std::is_same_v<T, Truth>)
+    if constexpr (std::is_same_v<T, Logical>)
       return {a.raw | b.raw};
     else
       return {a.raw + b.raw};

@@ -1,11 +1,12 @@
-// Keeps allocators usable in a forked child: their locks are taken around the fork.
+// Calls the participants around each fork.
+#include "core/fork.h"
+
 #include <algorithm>
 #include <mutex>
 #include <vector>
 
 #include <pthread.h>
 
-#include "core/alloc_internal.h"
 #include "core/made_once.h"
 
 namespace baregrad::detail {
@@ -33,7 +34,7 @@ void after_fork(bool in_child) {
 }
 
 // At load, before there is a second thread.
-[[maybe_unused]] const int g_allocator_fork_handler = pthread_atfork(
+[[maybe_unused]] const int g_fork_handlers = pthread_atfork(
     &before_fork, [] { after_fork(false); }, [] { after_fork(true); });
 
 }  // namespace

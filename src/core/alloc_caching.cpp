@@ -1,7 +1,8 @@
-// The pool: per-thread caches in front of a shared store of slabs and large blocks.
+// The caching allocator (PoolAllocator): per-thread caches in front of a shared store of slabs and
+// large blocks.
 //
-// Locks, outermost first: PoolRegistry::mutex, Pool::caches_mutex_, a cache (entered by its owner
-// or claimed by another), the store's own.
+// Locks, outermost first: CachingAllocatorRegistry::mutex, CachingAllocator::caches_mutex_, a cache
+// (entered by its owner or claimed by another thread), the store's own.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -24,6 +25,7 @@
 #include "baregrad/allocator.h"
 #include "core/alloc_internal.h"
 #include "core/alloc_store.h"
+#include "core/fork.h"
 #include "core/made_once.h"
 
 namespace baregrad {
@@ -81,8 +83,8 @@ class AsymmetricBarrier {
 /// Its address names the thread.
 BAREGRAD_FAST_TLS char t_identity = 0;
 
-/// One thread's blocks of one pool, and its share of the pool's statistics. Counters are written by
-/// the owner alone (plain moves, no locked instruction) and read by anyone.
+/// One thread's blocks of one allocator, and its share of the allocator's statistics. Counters are
+/// written by the owner alone (plain moves, no locked instruction) and read by any thread.
 struct alignas(64) ThreadCache {
   std::atomic<bool> busy{false};     // the owner is inside
   std::atomic<bool> claimed{false};  // someone else is, or wants to be
@@ -91,7 +93,7 @@ struct alignas(64) ThreadCache {
 
   std::atomic<std::int64_t> live{0};       // allocated minus freed here; negative is fine
   std::atomic<std::int64_t> high{0};       // greatest `live` since it was last published
-  std::atomic<std::int64_t> published{0};  // the part of `live` the pool's total holds
+  std::atomic<std::int64_t> published{0};  // the part of `live` that is in total_
   std::atomic<std::uint64_t> allocations{0};
 
   std::array<std::uint8_t, kCachedClasses> count{};
@@ -114,18 +116,18 @@ struct alignas(64) ThreadCache {
   void leave() noexcept { busy.store(false, memory_order_release); }
 };
 
-/// The pool this thread used last, and its cache there. Ids are never used twice.
+/// The allocator that this thread used last, and its cache there. Ids are never reused.
 struct RecentCache {
-  std::uint64_t pool_id;
+  std::uint64_t allocator_id;
   ThreadCache* cache;
 };
 BAREGRAD_FAST_TLS RecentCache t_recent{0, nullptr};
 BAREGRAD_FAST_TLS bool t_exiting = false;
 
-class Pool {
+class CachingAllocator {
  public:
-  explicit Pool(std::size_t limit_bytes);
-  ~Pool();
+  explicit CachingAllocator(std::size_t limit_bytes);
+  ~CachingAllocator();
 
   void* allocate(std::size_t bytes);
   void deallocate(void* block, std::size_t bytes) noexcept;
@@ -172,36 +174,36 @@ class Pool {
   detail::BlockStore store_;
 };
 
-/// Which pools exist, for threads that exit and processes that fork.
-struct PoolRegistry final : detail::ForkParticipant {
+/// Which allocators exist, for threads that exit and processes that fork.
+struct CachingAllocatorRegistry final : detail::ForkParticipant {
   std::mutex mutex;
-  std::map<std::uint64_t, Pool*> pools;
+  std::map<std::uint64_t, CachingAllocator*> allocators;
   std::uint64_t last_id = 0;
 
-  PoolRegistry() {
+  CachingAllocatorRegistry() {
     AsymmetricBarrier::enroll();
     detail::add_fork_participant(*this);
   }
-  ~PoolRegistry() { detail::remove_fork_participant(*this); }
-  PoolRegistry(const PoolRegistry&) = delete;
-  PoolRegistry& operator=(const PoolRegistry&) = delete;
+  ~CachingAllocatorRegistry() { detail::remove_fork_participant(*this); }
+  CachingAllocatorRegistry(const CachingAllocatorRegistry&) = delete;
+  CachingAllocatorRegistry& operator=(const CachingAllocatorRegistry&) = delete;
   void before_fork() noexcept override {
     mutex.lock();
-    for (auto& [id, pool] : pools) pool->before_fork();
+    for (auto& [id, allocator] : allocators) allocator->before_fork();
   }
   void after_fork(bool in_child) noexcept override {
     if (in_child) AsymmetricBarrier::enroll();
-    for (auto& [id, pool] : pools) pool->after_fork(in_child);
+    for (auto& [id, allocator] : allocators) allocator->after_fork(in_child);
     mutex.unlock();
   }
 
-  static PoolRegistry& instance() { return registry_.get(); }
+  static CachingAllocatorRegistry& instance() { return registry_.get(); }
 
  private:
-  static constinit MadeOnce<PoolRegistry> registry_;
+  static constinit MadeOnce<CachingAllocatorRegistry> registry_;
 };
 
-constinit MadeOnce<PoolRegistry> PoolRegistry::registry_;
+constinit MadeOnce<CachingAllocatorRegistry> CachingAllocatorRegistry::registry_;
 
 /// All caches of one thread; destroyed when the thread exits.
 struct OwnCaches {
@@ -211,37 +213,37 @@ struct OwnCaches {
     // Tensors that die later on this thread go straight to the store.
     t_exiting = true;
     t_recent = {0, nullptr};
-    PoolRegistry& registry = PoolRegistry::instance();
+    CachingAllocatorRegistry& registry = CachingAllocatorRegistry::instance();
     std::lock_guard lock(registry.mutex);
     for (const RecentCache& entry : entries) {
-      const auto pool = registry.pools.find(entry.pool_id);
-      // A pool that went first took its caches along.
-      if (pool != registry.pools.end()) pool->second->detach_exiting(*entry.cache);
+      const auto found = registry.allocators.find(entry.allocator_id);
+      // An allocator that was destroyed before has destroyed its caches too.
+      if (found != registry.allocators.end()) found->second->detach_exiting(*entry.cache);
     }
   }
 
-  void forget_dead_pools() {
-    PoolRegistry& registry = PoolRegistry::instance();
+  void forget_dead_allocators() {
+    CachingAllocatorRegistry& registry = CachingAllocatorRegistry::instance();
     std::lock_guard lock(registry.mutex);
     std::erase_if(entries, [&](const RecentCache& entry) {
-      return registry.pools.find(entry.pool_id) == registry.pools.end();
+      return registry.allocators.find(entry.allocator_id) == registry.allocators.end();
     });
   }
 };
 thread_local OwnCaches t_own_caches;
 
-Pool::Pool(std::size_t limit_bytes) : store_(limit_bytes) {
-  PoolRegistry& registry = PoolRegistry::instance();
+CachingAllocator::CachingAllocator(std::size_t limit_bytes) : store_(limit_bytes) {
+  CachingAllocatorRegistry& registry = CachingAllocatorRegistry::instance();
   std::lock_guard lock(registry.mutex);
   id_ = registry.last_id + 1;
-  registry.pools.emplace(id_, this);
+  registry.allocators.emplace(id_, this);
   registry.last_id = id_;
 }
 
-Pool::~Pool() {
+CachingAllocator::~CachingAllocator() {
   {
-    std::lock_guard lock(PoolRegistry::instance().mutex);
-    PoolRegistry::instance().pools.erase(id_);
+    std::lock_guard lock(CachingAllocatorRegistry::instance().mutex);
+    CachingAllocatorRegistry::instance().allocators.erase(id_);
   }
   std::lock_guard lock(caches_mutex_);
   claim_caches();
@@ -251,7 +253,7 @@ Pool::~Pool() {
 // Statistics. `total_` is the sum of all published shares. While only one thread allocates, total_
 // plus its unpublished part is the exact number of live bytes at every moment, and so is the peak.
 
-inline void Pool::count_allocation(ThreadCache* cache, std::size_t bytes) noexcept {
+inline void CachingAllocator::count_allocation(ThreadCache* cache, std::size_t bytes) noexcept {
   const auto change = static_cast<std::int64_t>(bytes);
   if (cache == nullptr) [[unlikely]] {
     detail::raise_to(peak_, total_.fetch_add(change, memory_order_relaxed) + change);
@@ -265,7 +267,7 @@ inline void Pool::count_allocation(ThreadCache* cache, std::size_t bytes) noexce
   if (live - cache->published.load(memory_order_relaxed) > kUnpublished) try_publish(*cache);
 }
 
-inline void Pool::count_deallocation(ThreadCache* cache, std::size_t bytes) noexcept {
+inline void CachingAllocator::count_deallocation(ThreadCache* cache, std::size_t bytes) noexcept {
   const auto change = static_cast<std::int64_t>(bytes);
   if (cache == nullptr) [[unlikely]] {
     total_.fetch_sub(change, memory_order_relaxed);
@@ -278,13 +280,13 @@ inline void Pool::count_deallocation(ThreadCache* cache, std::size_t bytes) noex
 
 /// Inside the cache, so that a fork never copies a share that is half moved. While the cache is
 /// claimed it can wait: the next allocation tries again.
-void Pool::try_publish(ThreadCache& cache) noexcept {
+void CachingAllocator::try_publish(ThreadCache& cache) noexcept {
   if (!cache.try_enter()) return;
   publish(cache);
   cache.leave();
 }
 
-void Pool::publish(ThreadCache& cache) noexcept {
+void CachingAllocator::publish(ThreadCache& cache) noexcept {
   const std::int64_t live = cache.live.load(memory_order_relaxed);
   const std::int64_t high = cache.high.load(memory_order_relaxed);
   const std::int64_t published = cache.published.load(memory_order_relaxed);
@@ -294,7 +296,7 @@ void Pool::publish(ThreadCache& cache) noexcept {
   cache.high.store(live, memory_order_relaxed);
 }
 
-AllocatorStats Pool::stats() const noexcept {
+AllocatorStats CachingAllocator::stats() const noexcept {
   AllocatorStats stats;
   std::lock_guard caches_lock(caches_mutex_);
   std::int64_t live = total_.load(memory_order_relaxed);
@@ -316,7 +318,7 @@ AllocatorStats Pool::stats() const noexcept {
   return stats;
 }
 
-void Pool::reset_peak() noexcept {
+void CachingAllocator::reset_peak() noexcept {
   std::lock_guard lock(caches_mutex_);
   peak_.store(0, memory_order_relaxed);
   for (ThreadCache* cache : caches_) {
@@ -326,21 +328,21 @@ void Pool::reset_peak() noexcept {
 
 // Thread caches.
 
-inline ThreadCache* Pool::this_threads_cache() noexcept {
-  return t_recent.pool_id == id_ ? t_recent.cache : find_or_attach();
+inline ThreadCache* CachingAllocator::this_threads_cache() noexcept {
+  return t_recent.allocator_id == id_ ? t_recent.cache : find_or_attach();
 }
 
-ThreadCache* Pool::find_or_attach() noexcept {
+ThreadCache* CachingAllocator::find_or_attach() noexcept {
   if (t_exiting) return nullptr;
   auto& entries = t_own_caches.entries;
   for (const RecentCache& entry : entries) {
-    if (entry.pool_id == id_) {
+    if (entry.allocator_id == id_) {
       t_recent = entry;
       return entry.cache;
     }
   }
   try {
-    t_own_caches.forget_dead_pools();
+    t_own_caches.forget_dead_allocators();
     entries.reserve(entries.size() + 1);
     auto cache = std::make_unique<ThreadCache>();
     {
@@ -355,7 +357,7 @@ ThreadCache* Pool::find_or_attach() noexcept {
   return t_recent.cache;
 }
 
-void Pool::claim_caches() noexcept {
+void CachingAllocator::claim_caches() noexcept {
   for (ThreadCache* cache : caches_) cache->claimed.store(true, memory_order_seq_cst);
   AsymmetricBarrier::run();
   // Either an owner saw the claim, or its entry is visible here and it soon leaves.
@@ -364,11 +366,11 @@ void Pool::claim_caches() noexcept {
   }
 }
 
-void Pool::unclaim_caches() noexcept {
+void CachingAllocator::unclaim_caches() noexcept {
   for (ThreadCache* cache : caches_) cache->claimed.store(false, memory_order_release);
 }
 
-void Pool::detach(ThreadCache& cache) noexcept {
+void CachingAllocator::detach(ThreadCache& cache) noexcept {
   drain(cache);
   publish(cache);
   uncached_allocations_.fetch_add(cache.allocations.load(memory_order_relaxed),
@@ -377,12 +379,12 @@ void Pool::detach(ThreadCache& cache) noexcept {
   delete &cache;
 }
 
-void Pool::detach_exiting(ThreadCache& cache) noexcept {
+void CachingAllocator::detach_exiting(ThreadCache& cache) noexcept {
   std::lock_guard lock(caches_mutex_);
   detach(cache);
 }
 
-void Pool::drain(ThreadCache& cache) noexcept {
+void CachingAllocator::drain(ThreadCache& cache) noexcept {
   for (std::size_t index = 0; index < kCachedClasses; ++index) {
     if (cache.count[index] == 0) continue;
     store_.put_back(cache.slot[index].data(), cache.count[index], index);
@@ -391,13 +393,13 @@ void Pool::drain(ThreadCache& cache) noexcept {
   cache.cached_bytes = 0;
 }
 
-void Pool::before_fork() noexcept {
+void CachingAllocator::before_fork() noexcept {
   caches_mutex_.lock();
   claim_caches();
   store_.before_fork();
 }
 
-void Pool::after_fork(bool in_child) noexcept {
+void CachingAllocator::after_fork(bool in_child) noexcept {
   store_.after_fork();
   unclaim_caches();
   if (in_child) {
@@ -411,7 +413,7 @@ void Pool::after_fork(bool in_child) noexcept {
 
 // Blocks.
 
-inline void* Pool::allocate(std::size_t bytes) {
+inline void* CachingAllocator::allocate(std::size_t bytes) {
   if (bytes > detail::kMaxRequest) [[unlikely]] {
     refuse(bytes);
   }
@@ -432,7 +434,7 @@ inline void* Pool::allocate(std::size_t bytes) {
   return block;
 }
 
-inline void Pool::deallocate(void* block, std::size_t bytes) noexcept {
+inline void CachingAllocator::deallocate(void* block, std::size_t bytes) noexcept {
   if (block == nullptr) return;
   const SizeClass size = class_of_request(bytes);
   detail::poison(block, size.bytes);
@@ -454,7 +456,7 @@ inline void Pool::deallocate(void* block, std::size_t bytes) noexcept {
   deallocate_slow(cache, block, size);
 }
 
-void* Pool::allocate_slow(ThreadCache* cache, std::size_t request, SizeClass size) {
+void* CachingAllocator::allocate_slow(ThreadCache* cache, std::size_t request, SizeClass size) {
   // Small blocks come in batches; a large one is taken only when it is needed.
   const bool batched = size.index < detail::kSlabClasses && cache != nullptr;
   std::array<void*, kSlots / 2> batch;
@@ -489,7 +491,7 @@ void* Pool::allocate_slow(ThreadCache* cache, std::size_t request, SizeClass siz
   return block;
 }
 
-void Pool::deallocate_slow(ThreadCache* cache, void* block, SizeClass size) noexcept {
+void CachingAllocator::deallocate_slow(ThreadCache* cache, void* block, SizeClass size) noexcept {
   if (size.index < kCachedClasses && cache != nullptr && cache->try_enter()) {
     if (cache->cached_bytes + size.bytes > kThreadCacheBytes) {
       drain(*cache);
@@ -509,7 +511,7 @@ void Pool::deallocate_slow(ThreadCache* cache, void* block, SizeClass size) noex
   store_.put_back(&block, 1, size.index);
 }
 
-std::size_t Pool::trim() noexcept {
+std::size_t CachingAllocator::trim() noexcept {
   {
     std::lock_guard lock(caches_mutex_);
     claim_caches();
@@ -521,8 +523,8 @@ std::size_t Pool::trim() noexcept {
 
 }  // namespace
 
-struct PoolAllocator::Impl : Pool {
-  using Pool::Pool;
+struct PoolAllocator::Impl : CachingAllocator {
+  using CachingAllocator::CachingAllocator;
 };
 
 PoolAllocator::PoolAllocator(std::size_t limit) : impl_(std::make_unique<Impl>(limit)) {}

@@ -5,6 +5,7 @@
 #include "backends/cpu/conv/conv_geometry.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/walkers/scratch.h"
+#include "core/integer_math.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -12,9 +13,9 @@ namespace baregrad::kernels {
 namespace {
 
 /// Which of `count` places, the first at `start` and all `step` apart, lie in [low, high).
-struct Reach {
-  Reach(std::int64_t start, std::int64_t step, std::int64_t count, std::int64_t low,
-        std::int64_t high)
+struct IndexRange {
+  IndexRange(std::int64_t start, std::int64_t step, std::int64_t count, std::int64_t low,
+             std::int64_t high)
       : begin(std::clamp<std::int64_t>(ceil_div(low - start, step), 0, count)),
         end(std::clamp<std::int64_t>(ceil_div(high - start, step), begin, count)) {}
   std::int64_t begin;
@@ -25,9 +26,9 @@ struct Reach {
 /// Tasks own what they write: rows of some channels of some images. Each adds in the order of taps,
 /// then pixels.
 template <class T>
-class Spreader {
+class ScatterProducts {
  public:
-  Spreader(const ConvGeometry& s, const T* g, const T* weight, T* out)
+  ScatterProducts(const ConvGeometry& s, const T* g, const T* weight, T* out)
       : s_(s),
         g_(g),
         weight_(weight),
@@ -37,14 +38,15 @@ class Spreader {
         area_(s.kernel_height * s.kernel_width),
         pixels_(s.out_height * s.out_width),
         along_taps_(s.kernel_width >= s.out_width),
-        images_(s.images, std::max<std::int64_t>(1, kColumns / pixels_)),
+        images_(EvenSplit::of_at_most(s.images, std::max<std::int64_t>(1, kColumns / pixels_))),
         panel_(std::clamp<std::int64_t>(kProducts / most_columns(), 1, channels_ * area_)),
-        bands_(s.height, band_height()),
-        parts_(channels_, bands_.count > 1 ? 1 : std::max<std::int64_t>(1, panel_ / area_)) {}
+        bands_(EvenSplit::of_at_most(s.height, band_height())),
+        parts_(EvenSplit::of_at_most(
+            channels_, bands_.count > 1 ? 1 : std::max<std::int64_t>(1, panel_ / area_))) {}
 
   void run() const {
     const std::int64_t work =
-        (parts_.least + 1) * area_ / bands_.count * most_columns() * (filters_ + kAddCost);
+        parts_.largest() * area_ / bands_.count * most_columns() * (filters_ + kAddCost);
     const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 18) / (work + 1));
     const std::int64_t tasks = images_.count * s_.groups * parts_.count * bands_.count;
     parallel::parallel_for(tasks, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -66,7 +68,7 @@ class Spreader {
 
   /// What a task writes, and what it multiplies.
   struct Part {
-    Part(const Spreader& of, std::int64_t task) {
+    Part(const ScatterProducts& of, std::int64_t task) {
       const std::int64_t band = task % of.bands_.count;
       task /= of.bands_.count;
       const std::int64_t part = task % of.parts_.count;
@@ -85,7 +87,7 @@ class Spreader {
     std::int64_t low, high;          ///< rows
   };
 
-  std::int64_t most_images() const { return images_.least + (images_.larger > 0 ? 1 : 0); }
+  std::int64_t most_images() const { return images_.largest(); }
   std::int64_t most_columns() const { return most_images() * pixels_; }
 
   /// Rows of taps that reach into two bands are multiplied twice: bands are several times as high
@@ -93,9 +95,9 @@ class Spreader {
   std::int64_t band_height() const {
     constexpr std::int64_t kTasks = 8;
     const std::int64_t planes = images_.count * s_.channels;
-    const std::int64_t bands = (kTasks + planes - 1) / planes;
+    const std::int64_t bands = ceil_div(kTasks, planes);
     const std::int64_t reach = (s_.out_height - 1) * s_.stride[0] + 1;
-    return std::max((s_.height + bands - 1) / bands, 4 * reach);
+    return std::max(ceil_div(s_.height, bands), 4 * reach);
   }
 
   void fill(const Part& part, T* room) const {
@@ -109,7 +111,8 @@ class Spreader {
     const T* const columns = part.images > 1 ? stage(part, staged) : image_of(part, 0);
     // Rows of taps that meet the band: a column of pixels carries each this far down.
     const std::int64_t span = (s_.out_height - 1) * s_.stride[0];
-    const Reach rows(-s_.padding[0], s_.dilation[0], s_.kernel_height, part.low - span, part.high);
+    const IndexRange rows(-s_.padding[0], s_.dilation[0], s_.kernel_height, part.low - span,
+                          part.high);
     const std::int64_t begin = part.channel * area_ + rows.begin * s_.kernel_width;
     const std::int64_t end =
         (part.channel + part.channels - 1) * area_ + rows.end * s_.kernel_width;
@@ -165,7 +168,7 @@ class Spreader {
       const std::int64_t col = (first + done) % s_.kernel_width;
       const std::int64_t count = std::min(s_.kernel_width - col, taps - done);
       const std::int64_t start = row * s_.dilation[0] - s_.padding[0];
-      const Reach rows(start, s_.stride[0], s_.out_height, part.low, part.high);
+      const IndexRange rows(start, s_.stride[0], s_.out_height, part.low, part.high);
       for (std::int64_t i = 0; i < part.images; ++i) {
         T* const to = plane(part, i, channel);
         for (std::int64_t y = rows.begin; y < rows.end; ++y) {
@@ -199,7 +202,7 @@ class Spreader {
   }
   void add(const T* from, std::int64_t count, std::int64_t start, std::int64_t step,
            T* line) const {
-    const Reach cols(start, step, count, 0, s_.width);
+    const IndexRange cols(start, step, count, 0, s_.width);
     if (cols.begin == cols.end) return;
     if (step == 1) {
       T* const to = line + (start + cols.begin);
@@ -227,12 +230,12 @@ class Spreader {
 
 }  // namespace
 
-bool suits_spreading(const ConvGeometry& s) {
+bool suits_scatter(const ConvGeometry& s) {
   // As measured, in multiplications of a correlation: what a phase of the stride takes beside its
   // own, what adding a product takes, and how much dearer all of that is than a correlation's.
   constexpr double kPhase = 2000;
   constexpr double kAdd = 4;
-  constexpr double kSpread = 2.5;
+  constexpr double kScatter = 2.5;
   const std::int64_t size[] = {s.height, s.width};
   const auto channels = static_cast<double>(s.images * s.channels);
   const std::int64_t group_filters = s.filters / s.groups;
@@ -248,14 +251,14 @@ bool suits_spreading(const ConvGeometry& s) {
   for (const std::int64_t factor : {s.out_height, s.out_width, s.kernel_height, s.kernel_width}) {
     products *= static_cast<double>(factor);
   }
-  return correlated + kPhase * phases > kSpread * products * (filters + kAdd) && products > 0;
+  return correlated + kPhase * phases > kScatter * products * (filters + kAdd) && products > 0;
 }
 
 template <class T>
-void spread_filters(const ConvGeometry& s, const T* g, const T* weight, T* out) {
-  Spreader<T>(s, g, weight, out).run();
+void scatter_products(const ConvGeometry& s, const T* g, const T* weight, T* out) {
+  ScatterProducts<T>(s, g, weight, out).run();
 }
-template void spread_filters(const ConvGeometry&, const float*, const float*, float*);
-template void spread_filters(const ConvGeometry&, const double*, const double*, double*);
+template void scatter_products(const ConvGeometry&, const float*, const float*, float*);
+template void scatter_products(const ConvGeometry&, const double*, const double*, double*);
 
 }  // namespace baregrad::kernels

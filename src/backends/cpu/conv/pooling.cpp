@@ -5,6 +5,7 @@
 
 #include "backends/cpu/irregular/irregular.h"
 #include "backends/cpu/walkers/scratch.h"
+#include "core/integer_math.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -39,7 +40,7 @@ struct Windows {
   std::int64_t end_tap() const { return std::min(kernel, padding + size); }
   /// Windows whose tap k is a pixel: from first(k) to last(k).
   std::int64_t first(std::int64_t k) const {
-    return k >= padding ? 0 : std::min(count, (padding - k + stride - 1) / stride);
+    return k >= padding ? 0 : std::min(count, ceil_div(padding - k, stride));
   }
   std::int64_t last(std::int64_t k) const {
     const std::int64_t room = size - 1 + padding - k;
