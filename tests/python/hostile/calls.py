@@ -8,6 +8,7 @@ import faulthandler
 import itertools
 import mmap
 import os
+import pathlib
 import resource
 import struct
 import sys
@@ -19,6 +20,7 @@ from typing import Any
 import baregrad as bg
 from hostile import instances, objects
 from hostile.arguments import Draw
+from hostile.clock import LIMIT, Clock
 from hostile.surface import Target, targets
 
 MEMORY = 192 << 20  # of tensors
@@ -38,6 +40,19 @@ def settle() -> None:
     if bg.profile.is_recording():
         bg.profile.stop()
     bg.set_printoptions(precision=4, threshold=1000, edgeitems=3, linewidth=80)
+
+
+def small_datasets() -> None:
+    """Data sets of 20 pictures where the loaders look first: each call of them reads one."""
+    pixels = bytes(i % 251 for i in range(20 * 28 * 28))
+    labels = bytes(i % 10 for i in range(20))
+    for name in ("mnist", "fashion"):
+        folder = pathlib.Path("data", name)
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in ("train", "t10k"):
+            images = struct.pack(">4B3I", 0, 0, 8, 3, 20, 28, 28) + pixels
+            (folder / f"{part}-images-idx3-ubyte").write_bytes(images)
+            (folder / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">4BI", 0, 0, 8, 1, 20) + labels)
 
 
 def unusual(error: BaseException) -> str:
@@ -193,19 +208,26 @@ def main() -> int:
     report = Report(options.report, options.progress)
     if not options.show:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    small_datasets()
+    clock = Clock()
     wanted = set(options.target or ())
     chosen = [(i, t) for i, t in enumerate(targets()) if not wanted or t.name in wanted]
     if options.call is not None:
         options.first, options.calls = options.call, options.call + 1
     for i, target in chosen:
         caller = Caller(target, options.seed)
+        first_began = clock.now()
         for number in range(options.first, options.calls):
             report.at(i, number)
             settle()
             if options.show:
                 _, _, shown = caller.prepare(number)
                 print(number, target.name, ", ".join(map(describe, shown)), flush=True)
+            began = clock.now()
             error = caller.call(number)
+            took = clock.now() - began
+            if took > LIMIT:
+                report.line("error", target.name, number, f"it took {took:.1f} s", "")
             if error is None:
                 continue
             why = unusual(error)
@@ -214,7 +236,8 @@ def main() -> int:
             if why:
                 text = ascii(str(error))[:300]
                 report.line("error", target.name, number, why, f"{type(error).__name__}: {text}")
-        report.line("done", target.name, options.calls - options.first)
+        seconds = f"{clock.now() - first_began:.2f}"
+        report.line("done", target.name, options.calls - options.first, seconds)
         options.first = 0
     return 0
 

@@ -12,11 +12,11 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from typing import TextIO
+
+from hostile.clock import LIMIT, Clock
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
-# A call may use this much time of the processor, and wait this long.
-CPU_SECONDS = 5.0
-WALL_SECONDS = 60.0
 # Calls that write files wait for the disk, which takes longer than all others together.
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
@@ -36,17 +36,10 @@ class Finding:
         return f"{self.what}: {self.target}\n  {again}\n  {self.detail}"
 
 
-def _cpu_seconds(process: int) -> float:
-    try:
-        fields = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def _environment(debug: bool) -> dict[str, str]:
     found_at = os.pathsep.join([str(HERE), *(os.path.abspath(p) for p in sys.path if p)])
     out = {**os.environ, "PYTHONPATH": found_at, "BAREGRAD_NUM_THREADS": "1"}
+    out.pop("BAREGRAD_DATA", None)
     if debug:
         out["PYTHONMALLOC"] = "debug"
     return out
@@ -54,10 +47,10 @@ def _environment(debug: bool) -> dict[str, str]:
 
 def watch(
     names: list[str], seed: int, calls: int, debug: bool = False
-) -> tuple[list[Finding], int]:
-    """Calls of these targets; what went wrong, and how many calls were made."""
+) -> tuple[list[Finding], dict[str, int]]:
+    """Calls of these targets; what went wrong, and how many calls were made of each."""
     findings: list[Finding] = []
-    made = 0
+    made = dict.fromkeys(names, 0)
     remaining = sorted(names)
     first = 0
     while remaining:
@@ -65,7 +58,8 @@ def watch(
             child = _Child(remaining, seed, calls, first, debug, folder)
             ended = child.run()
             findings += child.findings(ended)
-            made += child.made()
+            for name, count in child.made().items():
+                made[name] += count
         if ended:
             break
         # On with the call after the one that ended the process, unless the target ends too many.
@@ -114,25 +108,28 @@ class _Child:
 
     def _wait(self, child: subprocess.Popen[bytes]) -> bool:
         """Until the process ends; True when it had to be ended, since a call did not return."""
-        place, cpu, wall = b"", 0.0, time.monotonic()
-        while True:
-            try:
-                child.wait(timeout=0.1)
-                return False
-            except subprocess.TimeoutExpired:
-                now = self.progress.read_bytes()
-            if now != place:
-                place, cpu, wall = now, _cpu_seconds(child.pid), time.monotonic()
-                continue
-            used = _cpu_seconds(child.pid) - cpu
-            if used > CPU_SECONDS or time.monotonic() - wall > WALL_SECONDS:
-                child.send_signal(signal.SIGABRT)  # faulthandler says where it is
+        clock = Clock(child.pid)
+        place, began = b"", clock.now()
+        try:
+            while True:
                 try:
-                    child.wait(timeout=5)
+                    child.wait(timeout=0.1)
+                    return False
                 except subprocess.TimeoutExpired:
-                    child.kill()
-                    child.wait()
-                return True
+                    now = self.progress.read_bytes()
+                if now != place:
+                    place, began = now, clock.now()
+                elif clock.now() - began > LIMIT + 1:  # what ends before is reported by the process
+                    break
+        finally:
+            clock.close()
+        child.send_signal(signal.SIGABRT)  # faulthandler says where it is
+        try:
+            child.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        return True
 
     def _lines(self) -> list[list[str]]:
         return [line.split("\t") for line in self.report.read_text().splitlines()]
@@ -140,23 +137,28 @@ class _Child:
     def _number(self) -> int:
         return max(0, struct.unpack("qq", self.progress.read_bytes())[1])
 
-    def made(self) -> int:
-        """Calls that were made and came back."""
-        done = sum(int(fields[2]) for fields in self._lines() if fields[0] == "done")
-        whole = len(self.names) == sum(fields[0] == "done" for fields in self._lines())
-        return done if whole else done + self._number() + 1
+    def _current(self) -> str | None:
+        """The first target that is not done."""
+        done = {fields[1] for fields in self._lines() if fields[0] == "done"}
+        return next((name for name in self.names if name not in done), None)
+
+    def made(self) -> dict[str, int]:
+        """Calls that were made of each target, with the one that ended the process."""
+        out = {fields[1]: int(fields[2]) for fields in self._lines() if fields[0] == "done"}
+        current = self._current()
+        if current is not None:
+            first = self.first if current == self.names[0] else 0
+            out[current] = self._number() + 1 - first
+        return out
 
     def findings(self, ended: bool) -> list[Finding]:
         """What went wrong; the last one is what ended the process, where it did not end by itself."""
         out = []
-        done = set()
         for fields in self._lines():
-            if fields[0] == "done":
-                done.add(fields[1])
-            else:
+            if fields[0] == "error":
                 out.append(Finding(fields[3], fields[1], int(fields[2]), self.seed, fields[4]))
         if not ended:
-            current = next((name for name in self.names if name not in done), self.names[-1])
+            current = self._current() or self.names[-1]
             lines = self.stderr.read_text(errors="replace").strip().splitlines()
             detail = "\n  ".join(lines[-25:])
             out.append(Finding(self.how, current, self._number(), self.seed, detail))
@@ -170,6 +172,7 @@ def main() -> int:
     parser.add_argument("--match", default="", help="only targets whose names hold this")
     parser.add_argument("--debug", action="store_true", help="PYTHONMALLOC=debug")
     parser.add_argument("--part", default="0/1", help="I/N: every Nth target from the Ith on")
+    parser.add_argument("--log", help="a file for the number of calls made of each target")
     options = parser.parse_args()
     from hostile.surface import targets  # noqa: PLC0415: only the command needs the package here
 
@@ -177,8 +180,11 @@ def main() -> int:
     names = [t.name for t in targets() if options.match in t.name][part::parts]
     findings, made, began = [], 0, time.monotonic()
     for begin in range(0, len(names), 50):
-        found, count = watch(names[begin : begin + 50], options.seed, options.calls, options.debug)
-        made += count
+        found, counts = watch(names[begin : begin + 50], options.seed, options.calls, options.debug)
+        made += sum(counts.values())
+        if options.log:
+            with open(options.log, "a", encoding="utf-8") as log:
+                log.writelines(f"{name}\t{count}\n" for name, count in counts.items())
         findings += found
         for finding in found:
             print(finding, flush=True)
