@@ -82,7 +82,7 @@ def poke(result: Any, draw: Draw) -> None:
     # A call that returned with an error pending fails here.
     if draw.chance(0.5) or result is None:
         return
-    kind = draw.random.randrange(4)
+    kind = draw.below(4)
     if kind == 0:
         repr(result)
     elif kind == 1 and isinstance(result, bg.Tensor):
@@ -99,6 +99,7 @@ class Caller:
     def __init__(self, target: Target, seed: int) -> None:
         self.target = target
         self.seed = seed
+        self.draw = Draw()
         self.make: Callable[[], Any] = lambda: None
         if target.owner is not None and target.kind != "class":
             name = target.name[: target.name.rindex("." + target.attribute)]
@@ -107,8 +108,9 @@ class Caller:
     def prepare(self, number: int) -> tuple[Callable[[], Any], Draw, list[Any]]:
         """The call of this number: what makes it, and with what."""
         target = self.target
-        draw = Draw(f"{self.seed}/{target.name}/{number}")
-        args, keywords = draw.call(target.signatures)
+        draw = self.draw
+        draw.begin(f"{self.seed}/{target.name}/{number}")
+        args, keywords = ([], {}) if target.attribute_only else draw.call(target.signatures)
         shown: list[Any] = [*args, *keywords.items()]
         if target.kind in ("function", "class"):
             return lambda: target.value(*args, **keywords), draw, shown
@@ -117,7 +119,7 @@ class Caller:
         assert owner is not None
         if target.name.startswith("baregrad.Tensor.") and draw.chance(0.8):
             self_ = draw.choice([draw.good_tensor, draw.tensor])()
-        chance = draw.random.random()
+        chance = draw.uniform()
         if chance < 0.03:
             self_ = owner.__new__(owner)  # type: ignore[call-overload]
         elif chance < 0.05:
@@ -140,21 +142,19 @@ class Caller:
             return lambda: getattr(owner, name)(self_, *args, **keywords), draw, shown
         # The same object twice.
         if args and chance < 0.15:
-            args[draw.random.randrange(len(args))] = self_
+            args[draw.below(len(args))] = self_
         return lambda: getattr(self_, name)(*args, **keywords), draw, shown
 
     def call(self, number: int) -> BaseException | None:
         """Makes one call; the error that came out of it."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                run, draw, _ = self.prepare(number)
-            except Exception:  # noqa: BLE001: the subject is the call, not its arguments
-                return None
-            try:
-                poke(run(), draw)
-            except BaseException as error:  # noqa: BLE001: looked at by the caller
-                return error
+        try:
+            run, draw, _ = self.prepare(number)
+        except Exception:  # noqa: BLE001: the subject is the call, not its arguments
+            return None
+        try:
+            poke(run(), draw)
+        except BaseException as error:  # noqa: BLE001: looked at by the caller
+            return error
         return None
 
 
@@ -208,6 +208,7 @@ def main() -> int:
     report = Report(options.report, options.progress)
     if not options.show:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    warnings.simplefilter("ignore")
     small_datasets()
     clock = Clock()
     wanted = set(options.target or ())

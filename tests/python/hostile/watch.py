@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from typing import TextIO
 
 from hostile.clock import LIMIT, Clock
 
@@ -172,12 +171,16 @@ def main() -> int:
     parser.add_argument("--match", default="", help="only targets whose names hold this")
     parser.add_argument("--debug", action="store_true", help="PYTHONMALLOC=debug")
     parser.add_argument("--part", default="0/1", help="I/N: every Nth target from the Ith on")
-    parser.add_argument("--log", help="a file for the number of calls made of each target")
+    parser.add_argument("--log", help="a file for the calls made of each target; skips what it holds")
     options = parser.parse_args()
     from hostile.surface import targets  # noqa: PLC0415: only the command needs the package here
 
     part, parts = map(int, options.part.split("/"))
     names = [t.name for t in targets() if options.match in t.name][part::parts]
+    if options.log and os.path.exists(options.log):
+        with open(options.log, encoding="utf-8") as log:
+            had = {line.split("\t")[0] for line in log}
+        names = [name for name in names if name not in had]
     findings, made, began = [], 0, time.monotonic()
     for begin in range(0, len(names), 50):
         found, counts = watch(names[begin : begin + 50], options.seed, options.calls, options.debug)
