@@ -42,6 +42,13 @@ def test_the_surface_is_not_lost():
     assert len(known) == sum(target.kind == "function" for target in found)
 
 
+def test_a_call_that_takes_too_long_is_found():
+    findings, made = watch(["baregrad.sin"], 0, 3, limit=0.0)
+    assert [finding.number for finding in findings] == [0, 1, 2]
+    assert all(finding.what.startswith("it took ") for finding in findings)
+    assert made == {"baregrad.sin": 3}
+
+
 @pytest.mark.parametrize("debug", [False, True] if LONG else [True])
 @pytest.mark.parametrize("part", range(PARTS))
 def test_hostile_calls_end_in_good_errors_at_worst(part, debug):

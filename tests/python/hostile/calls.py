@@ -198,6 +198,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="of the first target")
     parser.add_argument("--calls", type=int, default=100, help="of each target, from 0")
     parser.add_argument("--show", action="store_true", help="print calls and tracebacks")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds that a call may take")
     parser.add_argument("--report")
     parser.add_argument("--progress")
     options = parser.parse_args()
@@ -227,7 +228,7 @@ def main() -> int:
             began = clock.now()
             error = caller.call(number)
             took = clock.now() - began
-            if took > LIMIT:
+            if took > options.limit:
                 report.line("error", target.name, number, f"it took {took:.1f} s", "")
             if error is None:
                 continue

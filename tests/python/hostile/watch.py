@@ -45,7 +45,7 @@ def _environment(debug: bool) -> dict[str, str]:
 
 
 def watch(
-    names: list[str], seed: int, calls: int, debug: bool = False
+    names: list[str], seed: int, calls: int, debug: bool = False, limit: float = LIMIT
 ) -> tuple[list[Finding], dict[str, int]]:
     """Calls of these targets; what went wrong, and how many calls were made of each."""
     findings: list[Finding] = []
@@ -54,7 +54,7 @@ def watch(
     first = 0
     while remaining:
         with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
-            child = _Child(remaining, seed, calls, first, debug, folder)
+            child = _Child(remaining, seed, calls, first, debug, limit, folder)
             ended = child.run()
             findings += child.findings(ended)
             for name, count in child.made().items():
@@ -74,10 +74,17 @@ class _Child:
     """One process that makes calls."""
 
     def __init__(
-        self, names: list[str], seed: int, calls: int, first: int, debug: bool, folder: str
+        self,
+        names: list[str],
+        seed: int,
+        calls: int,
+        first: int,
+        debug: bool,
+        limit: float,
+        folder: str,
     ) -> None:
         self.names, self.seed, self.calls, self.first = names, seed, calls, first
-        self.debug = debug
+        self.debug, self.limit = debug, limit
         self.work = pathlib.Path(folder, "work")
         self.work.mkdir()
         self.report, self.progress = pathlib.Path(folder, "report"), pathlib.Path(folder, "progress")
@@ -90,6 +97,7 @@ class _Child:
         """Whether it came to its end."""
         command = [sys.executable, "-B", "-m", "hostile.calls", "--seed", str(self.seed)]
         command += ["--calls", str(self.calls), "--first", str(self.first)]
+        command += ["--limit", str(self.limit)]
         command += ["--report", str(self.report), "--progress", str(self.progress)]
         for name in self.names:
             command += ["--target", name]
@@ -118,7 +126,7 @@ class _Child:
                     now = self.progress.read_bytes()
                 if now != place:
                     place, began = now, clock.now()
-                elif clock.now() - began > LIMIT + 1:  # what ends before is reported by the process
+                elif clock.now() - began > self.limit + 1:  # what ends before is reported by the process
                     break
         finally:
             clock.close()
