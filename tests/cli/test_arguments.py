@@ -119,6 +119,27 @@ def problem_with(text):
     return bad and repr(bad[0])
 
 
+def small(epochs=1):
+    """A short training on digits."""
+    return ["--items", "100", "--test-items", "50", "--hidden", "4", "--epochs", str(epochs)]
+
+
+class FolderTest(unittest.TestCase):
+    """Its tests share a folder, and a trained network in it where epochs says for how long."""
+
+    epochs = 0
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.run_folder = cls.folder / "run"
+        if cls.epochs:
+            done = run("train", "digits", *small(cls.epochs), "--out", cls.run_folder)
+            assert done.returncode == 0, done.stderr
+
+
 class ArgumentsTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -225,18 +246,11 @@ class ArgumentsTest(unittest.TestCase):
             self.assertEqual(run("--version", env={**os.environ, variable: "?"}).returncode, 0)
 
 
-class RealRunTest(unittest.TestCase):
+class RealRunTest(FolderTest):
     """What needs a trained network."""
 
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
-
     def train(self, *arguments, **options):
-        small = ["--items", "100", "--test-items", "50", "--hidden", "4", "--epochs", "1"]
-        done = run("train", *arguments, *small, cwd=self.folder, **options)
+        done = run("train", *arguments, *small(), cwd=self.folder, **options)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIsNone(problem_with(done.stdout))
         return done

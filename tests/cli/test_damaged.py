@@ -13,13 +13,12 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from test_arguments import BIN, LONG, problem_with  # noqa: E402
+from test_arguments import BIN, LONG, FolderTest, problem_with  # noqa: E402
 
 #: Of address space, where the program with its threads and libraries needs 0.3 GiB.
 MEMORY = 1 << 30
@@ -57,16 +56,8 @@ def gzip_of(head, unit, count):
     return b"".join(out) + packer.flush()
 
 
-class DamagedTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
-        cls.run_folder = cls.folder / "run"
-        small = ["--items", "100", "--test-items", "50", "--hidden", "4", "--epochs", "1"]
-        done = subprocess.run([BIN, "train", "digits", *small, "--out", cls.run_folder], capture_output=True)
-        assert done.returncode == 0, done.stderr
+class DamagedTest(FolderTest):
+    epochs = 1
 
     def execute(self, *words, memory=MEMORY):
         """Ends by itself with a result or an error; what it ended with."""

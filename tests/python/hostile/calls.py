@@ -42,8 +42,17 @@ def settle() -> None:
     bg.set_printoptions(precision=4, threshold=1000, edgeitems=3, linewidth=80)
 
 
-def small_datasets() -> None:
-    """Data sets of 20 pictures where the loaders look first: each call of them reads one."""
+def make_surroundings() -> None:
+    """What calls find in the working folder, so that work which is not ours costs little.
+
+    Data sets of 20 pictures where the loaders look first, as each call of them reads one, and a
+    `dot` before Graphviz's, which would take longer than all other calls together.
+    """
+    program = pathlib.Path("bin", "dot")
+    program.parent.mkdir(exist_ok=True)
+    program.write_text("#!/bin/sh\nexec cat\n")
+    program.chmod(0o755)
+    os.environ["PATH"] = f"{program.parent.resolve()}{os.pathsep}{os.environ.get('PATH', '')}"
     pixels = bytes(i % 251 for i in range(20 * 28 * 28))
     labels = bytes(i % 10 for i in range(20))
     for name in ("mnist", "fashion"):
@@ -210,7 +219,7 @@ def main() -> int:
     if not options.show:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     warnings.simplefilter("ignore")
-    small_datasets()
+    make_surroundings()
     clock = Clock()
     wanted = set(options.target or ())
     chosen = [(i, t) for i, t in enumerate(targets()) if not wanted or t.name in wanted]
