@@ -10,9 +10,13 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from in_time import run_in_time  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = os.environ.get("BAREGRAD_BIN", str(ROOT / "build" / "baregrad"))
@@ -107,9 +111,8 @@ def sample(command, option):
 
 
 def run(*arguments, **options):
-    options.setdefault("timeout", 60)
     options.setdefault("stdout", subprocess.PIPE)
-    return subprocess.run([BIN, *arguments], check=False, stderr=subprocess.PIPE, **options)
+    return run_in_time([BIN, *arguments], stderr=subprocess.PIPE, **options)
 
 
 def problem_with(text):

@@ -11,13 +11,12 @@ import random
 import resource
 import shutil
 import struct
-import subprocess
 import sys
-import time
 import unittest
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from in_time import run_in_time  # noqa: E402
 from test_arguments import BIN, LONG, FolderTest, problem_with  # noqa: E402
 
 #: Of address space, where the program with its threads and libraries needs 0.3 GiB.
@@ -61,11 +60,9 @@ class DamagedTest(FolderTest):
 
     def execute(self, *words, memory=MEMORY):
         """Ends by itself with a result or an error; what it ended with."""
-        began = time.monotonic()
-        done = subprocess.run(
+        done = run_in_time(
             [BIN, *words],
             capture_output=True,
-            timeout=60,
             env={**os.environ, "BAREGRAD_NUM_THREADS": "2"},
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),
         )
@@ -73,7 +70,6 @@ class DamagedTest(FolderTest):
         self.assertEqual(done.stderr.startswith(b"baregrad: "), bool(done.stderr), done.stderr)
         self.assertEqual(done.returncode == 1, bool(done.stderr) and b"passed over" not in done.stderr, done.stderr)
         self.assertIsNone(problem_with(done.stdout + done.stderr))
-        self.slowest = max(getattr(self, "slowest", 0), time.monotonic() - began)
         return done
 
     def refused(self, *words):

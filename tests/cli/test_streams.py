@@ -22,6 +22,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from in_time import run_in_time  # noqa: E402
 from test_arguments import BIN, FolderTest, problem_with, small  # noqa: E402
 
 SMALL = small(2)
@@ -73,8 +74,7 @@ class StreamsTest(FolderTest):
             self.assertIn("</svg>", path.read_text())
 
     def execute(self, words, **options):
-        options.setdefault("timeout", 60)
-        return subprocess.run([BIN, *words], check=False, **options)
+        return run_in_time([BIN, *words], **options)
 
     def test_closed(self):
         for name in COMMANDS:

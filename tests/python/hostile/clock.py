@@ -1,16 +1,16 @@
-"""The time that calls take, on a busy machine as on a quiet one."""
+"""The time that calls and commands take, on a busy machine as on a quiet one."""
 
 from __future__ import annotations
 
 import os
 import time
 
-# No call may take longer.
+# Seconds that a call may take, or a command with damaged input.
 LIMIT = 5.0
 
 
 class Clock:
-    """Seconds of a process, without those in which other processes had its processor."""
+    """Seconds of a process, without those in which its main thread waited for a processor."""
 
     def __init__(self, process: int | str = "self") -> None:
         self.waits = -1
@@ -22,15 +22,35 @@ class Clock:
 
     def now(self) -> float:
         """Differences of it are durations."""
-        waited = 0
-        if self.waits >= 0:
-            try:
-                waited = int(os.pread(self.waits, 80, 0).split()[1])
-            except (OSError, IndexError):
-                pass  # the process has ended
-        return time.monotonic() - waited * 1e-9
+        return time.monotonic() - self.waited() * 1e-9
+
+    def waited(self) -> int:
+        """Nanoseconds in which it was ready to run and did not."""
+        try:
+            return int(os.pread(self.waits, 80, 0).split()[1])
+        except (OSError, IndexError):
+            return 0  # no statistics, or the process has ended
 
     def close(self) -> None:
         if self.waits >= 0:
             os.close(self.waits)
             self.waits = -1
+
+
+class ClockOfThreads(Clock):
+    """Seconds of a process, without those in which any of its threads waited for a processor."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(process)
+        self.threads = f"/proc/{process}/task"
+        self.seen: dict[str, int] = {}
+
+    def waited(self) -> int:
+        """The sum over the threads, also those that have ended."""
+        try:
+            for thread in os.listdir(self.threads):
+                with open(f"{self.threads}/{thread}/schedstat", encoding="ascii") as file:
+                    self.seen[thread] = int(file.read().split()[1])
+        except (OSError, IndexError):
+            pass  # it ends meanwhile, or there are no statistics
+        return sum(self.seen.values())
