@@ -178,6 +178,7 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=2000)
     parser.add_argument("--match", default="", help="only targets whose names hold this")
     parser.add_argument("--debug", action="store_true", help="PYTHONMALLOC=debug")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds that a call may take")
     parser.add_argument("--part", default="0/1", help="I/N: every Nth target from the Ith on")
     parser.add_argument("--log", help="a file for the calls made of each target; skips what it holds")
     options = parser.parse_args()
@@ -191,7 +192,8 @@ def main() -> int:
         names = [name for name in names if name not in had]
     findings, made, began = [], 0, time.monotonic()
     for begin in range(0, len(names), 50):
-        found, counts = watch(names[begin : begin + 50], options.seed, options.calls, options.debug)
+        some = names[begin : begin + 50]
+        found, counts = watch(some, options.seed, options.calls, options.debug, options.limit)
         made += sum(counts.values())
         if options.log:
             with open(options.log, "a", encoding="utf-8") as log:
@@ -199,7 +201,7 @@ def main() -> int:
         findings += found
         for finding in found:
             print(finding, flush=True)
-        done = f"{made} calls of {begin + 50} targets, {time.monotonic() - began:.0f} s"
+        done = f"{made} calls of {begin + len(some)} targets, {time.monotonic() - began:.0f} s"
         print("--", done, file=sys.stderr, flush=True)
     print(f"{made} calls of {len(names)} targets, {len(findings)} findings")
     return 1 if findings else 0
