@@ -21,6 +21,7 @@ from baregrad._core import DType, Generator, Tensor
 from baregrad._core import data as _engine
 from baregrad._core.data import read_idx, read_image
 from baregrad._progress import ProgressBar
+from baregrad._text import shown
 
 __all__ = [
     "CsvTable",
@@ -121,7 +122,7 @@ class ImageDataset(Dataset):
         self.folder = folder
         if isinstance(scaling, str):
             if scaling != "auto":
-                raise ValueError(f"ImageDataset: scaling is {scaling!r}, takes a pair or 'auto'")
+                raise ValueError(f"ImageDataset: scaling is {shown(scaling)}, takes a pair or 'auto'")
             scaling = _engine.pixel_scaling(images)
         #: (mean, std) that normalises pixels to mean 0 and deviation 1.
         self.scaling: tuple[float, float] = scaling
@@ -192,7 +193,7 @@ def _counts(lengths: Sequence[int] | Sequence[float], total: int) -> list[int]:
     if all(isinstance(length, int) for length in lengths):
         return [int(length) for length in lengths]
     if abs(sum(lengths) - 1) > 1e-6 or min(lengths) < 0:
-        raise ValueError(f"random_split: the fractions {list(lengths)} do not add up to 1")
+        raise ValueError(f"random_split: the fractions {shown(list(lengths))} do not add up to 1")
     counts = [int(total * fraction) for fraction in lengths]
     for i in range(total - sum(counts)):
         counts[i % len(counts)] += 1
@@ -288,7 +289,7 @@ class DataLoader:
         progress: bool | str = False,
     ) -> None:
         if not (isinstance(progress, bool) or progress == "always"):
-            raise ValueError(f"DataLoader: progress is {progress!r}, takes a bool or 'always'")
+            raise ValueError(f"DataLoader: progress is {shown(progress)}, takes a bool or 'always'")
         if seed is not None and generator is not None:
             raise ValueError("DataLoader: takes a seed or a generator, not both")
         if generator is not None and not isinstance(generator, Generator):
@@ -369,7 +370,7 @@ class DataLoader:
         """Sets the number of the next epoch, which determines the order of a loader with a seed."""
         number = operator.index(epoch)
         if not 0 <= number < 2**62:
-            raise ValueError(f"DataLoader.set_epoch: epoch {number}, takes 0 to 2**62 - 1")
+            raise ValueError(f"DataLoader.set_epoch: epoch {shown(number)}, takes 0 to 2**62 - 1")
         self._go_to(number)
 
     def _go_to(self, epoch: int) -> None:
@@ -409,7 +410,7 @@ class DataLoader:
         state = dict(state_dict)
         order = state.pop("order", "seed")
         if order not in ("seed", "generator"):
-            raise ValueError(f"DataLoader.load_state_dict: the order is {order!r}")
+            raise ValueError(f"DataLoader.load_state_dict: the order is {shown(order)}")
         drawn = order == "generator"
         undrawn = drawn and state.get("seed") == ""
         if undrawn:

@@ -117,14 +117,22 @@ def safetensors_bytes(
     return _io._safetensors_bytes(_tensors(tensors, "safetensors_bytes"), dict(metadata or {}))
 
 
-def parse_safetensors(data: bytes) -> TensorDict:
-    """The tensors of a safetensors file in memory.
+def parse_safetensors(data: bytes | bytearray | memoryview) -> TensorDict:
+    """The tensors of a safetensors file that lies in memory.
 
     >>> data = bg.io.safetensors_bytes({"x": bg.ones((2,))})
     >>> bg.io.parse_safetensors(data)["x"]
     tensor([1., 1.])
     """
-    return TensorDict(*_io._parse_safetensors(bytes(data)))
+    # bytes() of an int would make so many zeros.
+    if not isinstance(data, bytes):
+        try:
+            data = memoryview(data).tobytes()
+        except (TypeError, ValueError, BufferError) as error:
+            raise TypeError(
+                f"parse_safetensors: takes bytes, got an object of type {type(data).__name__}"
+            ) from error
+    return TensorDict(*_io._parse_safetensors(data))
 
 
 _EXTENSIONS = ".safetensors, .npy and .npz"

@@ -18,7 +18,8 @@ struct Found {
   bool parameter = false;
 };
 
-Found find_slot(const nn::Module& module, std::string_view name) noexcept {
+Found find_slot(const nn::Module& module, const std::string& name) noexcept {
+  if (!module.has_part(name)) return {};
   for (const nn::Slot& slot : module.own_parameters()) {
     if (slot.name == name) return {&slot, true};
   }
@@ -26,13 +27,6 @@ Found find_slot(const nn::Module& module, std::string_view name) noexcept {
     if (slot.name == name) return {&slot, false};
   }
   return {};
-}
-
-bool has_child(const nn::Module& module, std::string_view name) noexcept {
-  for (const auto& [child, unused] : module.children()) {
-    if (child == name) return true;
-  }
-  return false;
 }
 
 [[noreturn]] void throw_wrong_value(nb::handle self, const std::string& name, nb::handle value,
@@ -160,6 +154,14 @@ void init_parameter(Parameter* place, const Tensor& data, bool requires_grad) {
 nn::Module* maybe_module(nb::handle object) noexcept {
   if (!PyObject_TypeCheck(object.ptr(), g_module_type) || !nb::inst_ready(object)) return nullptr;
   return nb::inst_ptr<nn::Module>(object);
+}
+
+bool has_child(const nn::Module& module, const std::string& name) noexcept {
+  if (!module.has_part(name)) return false;
+  for (const auto& [child, unused] : module.children()) {
+    if (child == name) return true;
+  }
+  return false;
 }
 
 nn::Module& module_in(nb::handle self) {

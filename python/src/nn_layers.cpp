@@ -158,6 +158,13 @@ std::size_t position_in(std::size_t count, std::int64_t position) {
   return static_cast<std::size_t>(at);
 }
 
+/// As lists take positions: IndexError for what no list is long enough for.
+std::int64_t integer_in(nb::handle index) {
+  const Py_ssize_t at = PyNumber_AsSsize_t(index.ptr(), PyExc_IndexError);
+  if (at == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+  return at;
+}
+
 std::string name_at(const nn::Sequential& self, std::int64_t position) {
   return self.children()[position_in(self.size(), position)].first;
 }
@@ -206,8 +213,11 @@ void refill(nb::handle self, const Items& items) {
   {
     const ModuleChange change;
     const auto put = [&](auto&& add_all) {
-      const auto there = modules.children();
-      for (const auto& [name, child] : there) modules.remove(name);
+      // From the end: what stands behind a removed one moves.
+      while (!modules.children().empty()) {
+        const std::string last = modules.children().back().first;
+        modules.remove(last);
+      }
       add_all();
     };
     try {
@@ -238,12 +248,19 @@ void delete_items(nb::handle self, nb::object index) {
     gone = positions_of(nb::borrow<nb::slice>(index), items.size());
     std::sort(gone.begin(), gone.end());
   } else {
-    gone.push_back(position_in(items.size(), nb::cast<std::int64_t>(index)));
+    const std::int64_t at = integer_in(index);
+    gone.push_back(position_in(items.size(), at));
   }
-  for (std::size_t k = gone.size(); k-- > 0;) {
-    items.erase(items.begin() + static_cast<std::ptrdiff_t>(gone[k]));
+  Items left;
+  auto next = gone.begin();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (next != gone.end() && *next == i) {
+      ++next;
+    } else {
+      left.push_back(std::move(items[i]));
+    }
   }
-  refill(self, items);
+  refill(self, left);
 }
 
 nb::object insert_item(nb::handle self, std::int64_t index, nb::object module) {
@@ -316,7 +333,8 @@ nb::object item_of(nb::handle self, nb::object index) {
   if (nb::isinstance<nb::slice>(index)) {
     return slice_of(self, modules, nb::borrow<nb::slice>(index));
   }
-  return attributes_of(self)[name_at(modules, nb::cast<std::int64_t>(index)).c_str()];
+  const std::int64_t at = integer_in(index);
+  return attributes_of(self)[name_at(modules, at).c_str()];
 }
 
 void bind_sequential(nb::module_& nn) {
@@ -334,7 +352,7 @@ Linear(in_features=2, out_features=16, bias=True)
       .def("__init__", &init_sequential, nb::arg("modules"),
            nb::sig("def __init__(self, *modules: Module | dict[str, Module]) -> None"))
       .def("__len__", &nn::Sequential::size)
-      .def("__getitem__", &item_of, nb::arg(),
+      .def("__getitem__", &item_of, nb::arg().none(),
            nb::sig("def __getitem__(self, index: int | slice, /) -> typing.Any"))
       .def(
           "__setitem__",
@@ -366,10 +384,10 @@ Linear(in_features=2, out_features=16, bias=True)
             delete_items(self, std::move(index));
             return item;
           },
-          nb::arg("index"), nb::sig("def pop(self, index: int | slice) -> typing.Any"),
+          nb::arg("index").none(), nb::sig("def pop(self, index: int | slice) -> typing.Any"),
           "Removes a module, or a slice of them, and gives it back.\n\n"
           ">>> bg.nn.Sequential(bg.nn.ReLU(), bg.nn.Tanh()).pop(0)\nReLU()\n")
-      .def("__delitem__", &delete_items, nb::arg(),
+      .def("__delitem__", &delete_items, nb::arg().none(),
            nb::sig("def __delitem__(self, index: int | slice, /) -> None"))
       .def(
           "__add__",

@@ -295,9 +295,7 @@ void register_parameter(nb::handle self, const std::string& name, nb::object par
 }
 
 void add_module(nb::handle self, const std::string& name, nb::handle module) {
-  bool known = false;
-  for (const auto& [child, unused] : module_in(self).children()) known = known || child == name;
-  if (!known) require_free(self, name, "add_module");
+  if (!has_child(module_in(self), name)) require_free(self, name, "add_module");
   put_child(self, name, module);
 }
 

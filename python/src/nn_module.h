@@ -50,6 +50,8 @@ nb::object slot_object(nb::handle self, const std::string& name);
 /// self.name = value for a name that is a parameter or buffer already.
 void assign_slot(nb::handle self, const std::string& name, nb::handle value);
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) noexcept;
+/// Whether a child has this name.
+bool has_child(const nn::Module& module, const std::string& name) noexcept;
 /// self.name = child, in the registry too.
 void put_child(nb::handle self, const std::string& name, nb::handle child);
 /// The Python object of a child.

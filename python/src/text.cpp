@@ -15,7 +15,12 @@ std::string_view utf8_of(nb::handle text) {
 
 std::string shown(nb::handle object) {
   const nb::object text = nb::steal(PyObject_Str(object.ptr()));
-  if (!text.is_valid()) throw nb::python_error();
+  if (!text.is_valid()) {
+    // The error that is about to be thrown matters more; Ctrl-C does not wait.
+    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw nb::python_error();
+    PyErr_Clear();
+    return std::string("an object of type ") + Py_TYPE(object.ptr())->tp_name;
+  }
   const nb::object bytes =
       nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
   if (!bytes.is_valid()) throw nb::python_error();

@@ -20,7 +20,7 @@ namespace nb = nanobind;
 std::string_view utf8_of(nb::handle text);
 inline std::string text_of(nb::handle text) { return std::string(utf8_of(text)); }
 
-/// str(object) for messages; characters without a UTF-8 form are escaped.
+/// str(object) for messages: what has no UTF-8 is escaped. Its type where str() fails.
 std::string shown(nb::handle object);
 /// The name of an object's type for messages, with its module.
 std::string type_shown(nb::handle object);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <ostream>
 #include <typeinfo>
 #include <unordered_map>
@@ -103,20 +104,44 @@ void Module::check_name(const std::string& name, const char* who) const {
   if (name.find('\0') != std::string::npos) {
     throw ValueError(message(who, ": a name in ", type_name(), " holds a NUL character"));
   }
-  const auto taken = [&](const auto& list, auto key) {
-    return std::any_of(list.begin(), list.end(), [&](const auto& it) { return key(it) == name; });
-  };
-  const auto slot_name = [](const Slot& s) -> const std::string& { return s.name; };
-  const auto child_name = [](const auto& c) -> const std::string& { return c.first; };
-  if (taken(parameters_, slot_name) || taken(buffers_, slot_name) || taken(children_, child_name)) {
+  if (has_part(name)) {
     throw ValueError(message(who, ": ", type_name(), " has a \"", name, "\" already"));
   }
+}
+
+bool Module::has_part(const std::string& name) const {
+  if (names_ != nullptr) return names_->contains(name);
+  const auto slot = [&](const Slot& s) { return s.name == name; };
+  return std::any_of(parameters_.begin(), parameters_.end(), slot) ||
+         std::any_of(buffers_.begin(), buffers_.end(), slot) ||
+         std::any_of(children_.begin(), children_.end(),
+                     [&](const auto& child) { return child.first == name; });
+}
+
+void Module::note_added(const std::string& name) noexcept try {
+  constexpr std::size_t kFew = 32;
+  if (names_ != nullptr) {
+    names_->insert(name);
+  } else if (parameters_.size() + buffers_.size() + children_.size() > kFew) {
+    auto names = std::make_unique<std::unordered_set<std::string>>();
+    for (const Slot& slot : parameters_) names->insert(slot.name);
+    for (const Slot& slot : buffers_) names->insert(slot.name);
+    for (const auto& [child, unused] : children_) names->insert(child);
+    names_ = std::move(names);
+  }
+} catch (const std::bad_alloc&) {
+  names_.reset();  // made anew at the next part
+}
+
+void Module::note_removed(const std::string& name) noexcept {
+  if (names_ != nullptr) names_->erase(name);
 }
 
 void Module::register_parameter(std::string name, Tensor& member) {
   check_name(name, "register_parameter");
   if (member.defined()) member.requires_grad_();
   parameters_.push_back({std::move(name), &member, true, false, member});
+  note_added(parameters_.back().name);
 }
 
 void Module::settle(Slot& slot) const {
@@ -138,6 +163,7 @@ void Module::settle(Slot& slot) const {
 void Module::register_buffer(std::string name, Tensor& member, bool persistent) {
   check_name(name, "register_buffer");
   buffers_.push_back({std::move(name), &member, persistent, false, {}});
+  note_added(buffers_.back().name);
 }
 
 void Module::check_child(const std::string& name, const ModulePtr& module) const {
@@ -154,6 +180,7 @@ void Module::attach(const std::string& name, ModulePtr module) {
   check_child(name, module);
   module->name_ = name;
   children_.emplace_back(name, std::move(module));
+  note_added(name);
 }
 
 // ---- Parts that are no members ------------------------------------------------------------------
@@ -162,6 +189,7 @@ Tensor& Module::add_parameter(std::string name, Tensor value) {
   check_name(name, "add_parameter");
   kept_.push_back(std::make_unique<Tensor>(value));
   parameters_.push_back({std::move(name), kept_.back().get(), true, true, std::move(value)});
+  note_added(parameters_.back().name);
   return *kept_.back();
 }
 
@@ -169,6 +197,7 @@ Tensor& Module::add_buffer(std::string name, Tensor value, bool persistent) {
   check_name(name, "add_buffer");
   kept_.push_back(std::make_unique<Tensor>(std::move(value)));
   buffers_.push_back({std::move(name), kept_.back().get(), persistent, true, {}});
+  note_added(buffers_.back().name);
   return *kept_.back();
 }
 
@@ -196,11 +225,21 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+auto is_child(const std::string& name) {
+  return [&name](const auto& child) { return child.first == name; };
+}
+
+/// The only one that fits. From the end, since lists are emptied from there.
+template <class T, class Fits>
+typename std::vector<T>::iterator find_last(std::vector<T>& list, Fits&& fits) {
+  const auto found = std::find_if(list.rbegin(), list.rend(), fits);
+  return found == list.rend() ? list.end() : std::prev(found.base());
+}
+
 }  // namespace
 
 void Module::add_module(const std::string& name, ModulePtr module) {
-  const auto at = std::find_if(children_.begin(), children_.end(),
-                               [&](const auto& child) { return child.first == name; });
+  const auto at = has_part(name) ? find_last(children_, is_child(name)) : children_.end();
   if (at == children_.end()) return attach(name, std::move(module));
   if (contains(members_, name)) throw_member(*this, name, "add_module");
   check_child(name, module);
@@ -210,24 +249,25 @@ void Module::add_module(const std::string& name, ModulePtr module) {
 }
 
 bool Module::remove_slot(std::vector<Slot>& slots, const std::string& name) {
-  const auto at =
-      std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) { return slot.name == name; });
+  const auto at = find_last(slots, [&](const Slot& slot) { return slot.name == name; });
   if (at == slots.end()) return false;
   if (!at->kept) throw_member(*this, name, "remove");
-  const auto held = std::find_if(kept_.begin(), kept_.end(),
-                                 [&](const auto& tensor) { return tensor.get() == at->tensor; });
+  const auto held =
+      find_last(kept_, [&](const auto& tensor) { return tensor.get() == at->tensor; });
+  note_removed(name);
   slots.erase(at);
   kept_.erase(held);
   return true;
 }
 
 bool Module::remove(const std::string& name) {
+  if (!has_part(name)) return false;
   if (remove_slot(parameters_, name) || remove_slot(buffers_, name)) return true;
-  const auto at = std::find_if(children_.begin(), children_.end(),
-                               [&](const auto& child) { return child.first == name; });
+  const auto at = find_last(children_, is_child(name));
   if (at == children_.end()) return false;
   if (contains(members_, name)) throw_member(*this, name, "remove");
   const ModulePtr gone = std::move(at->second);
+  note_removed(name);
   children_.erase(at);
   return true;
 }

@@ -10,9 +10,13 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from in_time import run_in_time  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = os.environ.get("BAREGRAD_BIN", str(ROOT / "build" / "baregrad"))
@@ -85,9 +89,9 @@ OPTIONS = [
     (BENCH, "--shapes", one_of("1x1x1")),
     (BENCH, "--peers", one_of("blis")),
 ]
-# : Values of positional arguments, by the command before them.
+#: Values of positional arguments, by the command before them.
 POSITIONALS = [["train"], ["bench"], ["lab"], []]
-# : Options that name files or folders: any bytes, but not empty.
+#: Options that name files or folders: any bytes, but not empty.
 PATHS = [
     (TRAIN, "--out"), (TRAIN, "--json"), (TRAIN, "--data"), (["lab", "list"], "--out"), (["info"], "--json"),
     (BENCH, "--json"), (BENCH, "--check"), (["eval", "RUN"], "--data"), (["eval", "RUN"], "--json"),
@@ -107,9 +111,8 @@ def sample(command, option):
 
 
 def run(*arguments, **options):
-    options.setdefault("timeout", 60)
     options.setdefault("stdout", subprocess.PIPE)
-    return subprocess.run([BIN, *arguments], check=False, stderr=subprocess.PIPE, **options)
+    return run_in_time([BIN, *arguments], stderr=subprocess.PIPE, **options)
 
 
 def problem_with(text):
@@ -117,6 +120,27 @@ def problem_with(text):
     decoded = text.decode()  # raises for bytes that are not UTF-8
     bad = re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]", decoded)
     return bad and repr(bad[0])
+
+
+def small(epochs=1):
+    """A short training on digits."""
+    return ["--items", "100", "--test-items", "50", "--hidden", "4", "--epochs", str(epochs)]
+
+
+class FolderTest(unittest.TestCase):
+    """Its tests share a folder, and a trained network in it where epochs says for how long."""
+
+    epochs = 0
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.run_folder = cls.folder / "run"
+        if cls.epochs:
+            done = run("train", "digits", *small(cls.epochs), "--out", cls.run_folder)
+            assert done.returncode == 0, done.stderr
 
 
 class ArgumentsTest(unittest.TestCase):
@@ -225,18 +249,11 @@ class ArgumentsTest(unittest.TestCase):
             self.assertEqual(run("--version", env={**os.environ, variable: "?"}).returncode, 0)
 
 
-class RealRunTest(unittest.TestCase):
-    """Commands that need a trained network."""
-
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
+class RealRunTest(FolderTest):
+    """What needs a trained network."""
 
     def train(self, *arguments, **options):
-        small = ["--items", "100", "--test-items", "50", "--hidden", "4", "--epochs", "1"]
-        done = run("train", *arguments, *small, cwd=self.folder, **options)
+        done = run("train", *arguments, *small(), cwd=self.folder, **options)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIsNone(problem_with(done.stdout))
         return done

@@ -12,17 +12,15 @@ import random
 import resource
 import shutil
 import struct
-import subprocess
 import sys
-import tempfile
-import time
 import unittest
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from test_arguments import BIN, LONG, problem_with  # noqa: E402
+from in_time import run_in_time  # noqa: E402
+from test_arguments import BIN, LONG, FolderTest, problem_with  # noqa: E402
 
-# : Address space; the program with its threads and libraries needs 0.3 GiB.
+#: Address space; the program with its threads and libraries needs 0.3 GiB.
 MEMORY = 1 << 30
 COUNT = 1500 if LONG else 30
 
@@ -58,24 +56,14 @@ def gzip_of(head, unit, count):
     return b"".join(out) + packer.flush()
 
 
-class DamagedTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
-        cls.run_folder = cls.folder / "run"
-        small = ["--items", "100", "--test-items", "50", "--hidden", "4", "--epochs", "1"]
-        done = subprocess.run([BIN, "train", "digits", *small, "--out", cls.run_folder], capture_output=True)
-        assert done.returncode == 0, done.stderr
+class DamagedTest(FolderTest):
+    epochs = 1
 
     def execute(self, *words, memory=MEMORY):
-        """Checks that the process ends by itself with a result or an error; returns its result."""
-        began = time.monotonic()
-        done = subprocess.run(
+        """Ends by itself with a result or an error; what it ended with."""
+        done = run_in_time(
             [BIN, *words],
             capture_output=True,
-            timeout=60,
             env={**os.environ, "BAREGRAD_NUM_THREADS": "2"},
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),
         )
@@ -83,7 +71,6 @@ class DamagedTest(unittest.TestCase):
         self.assertEqual(done.stderr.startswith(b"baregrad: "), bool(done.stderr), done.stderr)
         self.assertEqual(done.returncode == 1, bool(done.stderr) and b"passed over" not in done.stderr, done.stderr)
         self.assertIsNone(problem_with(done.stdout + done.stderr))
-        self.slowest = max(getattr(self, "slowest", 0), time.monotonic() - began)
         return done
 
     def refused(self, *words):

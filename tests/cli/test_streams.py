@@ -22,10 +22,11 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from test_arguments import BIN, problem_with  # noqa: E402
+from in_time import run_in_time  # noqa: E402
+from test_arguments import BIN, FolderTest, problem_with, small  # noqa: E402
 
-SMALL = ["--items", "100", "--test-items", "50", "--hidden", "4", "--epochs", "2"]
-# : The time limit of each command.
+SMALL = small(2)
+#: Each must end by itself, soon.
 COMMANDS = {
     "version": ["--version"],
     "help": ["--help"],
@@ -46,17 +47,14 @@ COMMANDS = {
 FAILING = {"wrong": 2, "predict nothing": 1, "lab nothing": 1, "bench check": 1}
 
 
-class StreamsTest(unittest.TestCase):
+class StreamsTest(FolderTest):
+    epochs = 2
+
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
-        cls.run_folder = cls.folder / "run"
+        super().setUpClass()
         cls.image = cls.folder / "image.pgm"
         cls.image.write_bytes(b"P5 28 28 255\n" + bytes(784))
-        done = subprocess.run([BIN, "train", "digits", *SMALL, "--out", cls.run_folder], capture_output=True)
-        assert done.returncode == 0, done.stderr
 
     def words(self, name):
         """The command, with a new folder for its output."""
@@ -76,8 +74,7 @@ class StreamsTest(unittest.TestCase):
             self.assertIn("</svg>", path.read_text())
 
     def execute(self, words, **options):
-        options.setdefault("timeout", 60)
-        return subprocess.run([BIN, *words], check=False, **options)
+        return run_in_time([BIN, *words], **options)
 
     def test_closed(self):
         for name in COMMANDS:

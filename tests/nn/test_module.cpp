@@ -231,6 +231,44 @@ TEST(Module, NamesAreChecked) {
   EXPECT_EQ(module.parameters().size(), 1U);
 }
 
+TEST(Module, ManyNamesAreUniqueToo) {
+  Open many;
+  const auto name_of = [](const char* kind, int i) { return kind + std::to_string(i); };
+  constexpr int kCount = 100;
+  for (int i = 0; i < kCount; ++i) {
+    many.add_parameter(name_of("p", i), ones({1}));
+    many.add_buffer(name_of("b", i), ones({1}));
+    many.add_module(name_of("m", i), make<nn::ReLU>());
+    for (const char* kind : {"p", "b", "m"}) {
+      for (int k : {0, i / 2, i}) {
+        const std::string name = name_of(kind, k);
+        EXPECT_TRUE(many.has_part(name)) << name;
+        EXPECT_THROW(many.add_parameter(name, ones({1})), ValueError) << name;
+        EXPECT_THROW(many.add_buffer(name, ones({1})), ValueError) << name;
+      }
+      EXPECT_FALSE(many.has_part(name_of(kind, i + 1)));
+    }
+    EXPECT_THROW(many.add_module(name_of("p", i), make<nn::ReLU>()), ValueError);
+  }
+  // Replaced where it is, removed, added again: at the end.
+  many.add_module("m5", make<nn::Tanh>());
+  EXPECT_EQ(many.children()[5].second->type_name(), "Tanh");
+  EXPECT_TRUE(many.remove("m6"));
+  EXPECT_FALSE(many.has_part("m6"));
+  EXPECT_FALSE(many.remove("m6"));
+  EXPECT_EQ(many.children()[6].first, "m7");
+  many.add_parameter("m6", ones({1}));
+  EXPECT_TRUE(many.has_part("m6"));
+  EXPECT_EQ(many.own_parameters().back().name, "m6");
+  for (int i = 0; i < kCount; ++i) {
+    EXPECT_TRUE(many.remove(name_of("p", i)));
+    EXPECT_TRUE(many.remove(name_of("b", i)));
+    EXPECT_TRUE(many.remove(name_of("m", i)));
+  }
+  EXPECT_TRUE(many.children().empty() && many.own_parameters().empty());
+  EXPECT_TRUE(many.own_buffers().empty());
+}
+
 TEST(Module, AModuleIsNotBelowItself) {
   const auto outer = nn::sequential();
   const auto inner = nn::sequential();

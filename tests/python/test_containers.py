@@ -43,7 +43,7 @@ def test_delete_and_pop(make, key, kept):
     assert sizes(other) == kept
 
 
-@pytest.mark.parametrize("key", [4, -5, 2**40])
+@pytest.mark.parametrize("key", [4, -5, 2**40, 2**70, -(2**70), 10**4000])
 def test_positions_that_are_not_there(make, key):
     net = make(layers(1, 2, 3, 4))
     with pytest.raises(IndexError):
@@ -52,6 +52,15 @@ def test_positions_that_are_not_there(make, key):
         net.pop(key)
     with pytest.raises(IndexError):
         net[key]
+    assert sizes(net) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("key", ["0", None, 1.0, (1, 2), object()])
+def test_positions_that_are_no_numbers(make, key):
+    net = make(layers(1, 2, 3, 4))
+    for wrong in (lambda: net[key], lambda: net.pop(key), lambda: net.__delitem__(key)):
+        with pytest.raises(TypeError, match="integer"):
+            wrong()
     assert sizes(net) == [1, 2, 3, 4]
 
 
@@ -97,6 +106,40 @@ def test_repeated_sequential():
         net * 1.5
     with pytest.raises(TypeError):
         net + [nn.ReLU()]
+
+
+COUNT = 100_000  # of parts: comparing each name with all others would take half a minute
+
+
+def test_many_modules(make):
+    one, other = nn.ReLU(), nn.Tanh()
+    net = make([one]) if make is nn.ModuleList else nn.Sequential(one) * COUNT
+    net.extend([one] * (COUNT - len(net)))
+    assert len(net) == COUNT and names(net)[-1] == str(COUNT - 1) and net[-1] is one
+    net[COUNT // 2] = other
+    del net[0]
+    assert len(net) == COUNT - 1 and net[COUNT // 2 - 1] is other
+    assert names(net) == [str(i) for i in range(COUNT - 1)]
+    net.insert(3, other)
+    assert net[3] is other and len(net) == COUNT
+    del net[1:]
+    assert names(net) == ["0"]
+
+
+def test_many_names():
+    one = nn.ReLU()
+    modules = nn.ModuleDict({f"m{i}": one for i in range(COUNT)})
+    modules["m7"] = nn.Tanh()
+    assert len(modules) == COUNT and list(modules)[7] == "m7" and modules["m7"] is not one
+    with pytest.raises(ValueError, match='"m8" already'):
+        modules.register_buffer("m8", bg.ones(1))
+    modules.clear()
+    assert len(modules) == 0
+    modules["m8"] = one
+    assert list(modules) == ["m8"]
+    weights = nn.ParameterList([bg.ones(1)] * (COUNT // 10))
+    del weights[0]
+    assert len(weights) == COUNT // 10 - 1 == len(list(weights.parameters()))
 
 
 def test_a_changed_sequential_computes():

@@ -43,10 +43,17 @@ def test_the_surface_is_not_lost():
     assert len(known) == sum(target.kind == "function" for target in found)
 
 
+def test_a_call_that_takes_too_long_is_found():
+    findings, made = watch(["baregrad.sin"], 0, 3, limit=0.0)
+    assert [finding.number for finding in findings] == [0, 1, 2]
+    assert all(finding.what.startswith("it took ") for finding in findings)
+    assert made == {"baregrad.sin": 3}
+
+
 @pytest.mark.parametrize("debug", [False, True] if LONG else [True])
 @pytest.mark.parametrize("part", range(PARTS))
 def test_hostile_calls_end_in_good_errors_at_worst(part, debug):
     names = [target.name for target in targets()][part::PARTS]
     findings, made = watch(names, 0, CALLS, debug)
     assert not findings, "\n".join(map(str, findings))
-    assert made == len(names) * CALLS
+    assert made == dict.fromkeys(names, CALLS)

@@ -87,6 +87,15 @@ def test_safetensors_in_memory():
     assert loaded.metadata == {"k": "v"}
     assert_same(loaded, expected)
     assert bg.io.parse_safetensors(safetensors.numpy.save({"x": np.arange(3)}))["x"].shape == (3,)
+    for same in (bytearray(data), memoryview(data), np.frombuffer(data, np.uint8)):
+        assert_same(bg.io.parse_safetensors(same), expected)
+
+
+@pytest.mark.parametrize("data", [0, 8, 2**31, 2**62, True, 1.5, None, "text", [123, 125], range(3)])
+def test_safetensors_in_memory_are_bytes(data):
+    # bytes() takes a number for a count of zeros: 2**31 of them took seconds.
+    with pytest.raises(TypeError, match="^parse_safetensors: takes bytes, got an object of type"):
+        bg.io.parse_safetensors(data)
 
 
 def test_bfloat16_round_trip(tmp_path):

@@ -9,11 +9,12 @@ import textwrap
 import pytest
 
 SCRIPT = """
-import copy, gc, pickle, sys, time
+import copy, gc, pickle, sys
 import baregrad as bg
 
 depth = int(sys.argv[1])
 kind = sys.argv[2]
+left_out = sys.argv[3:]
 
 
 class Python(bg.nn.Module):
@@ -42,7 +43,8 @@ def outside_in():
 
 
 def attempt(name, function):
-    began = time.process_time()
+    if name in left_out:
+        return
     try:
         result = function()
     except (ValueError, RecursionError, MemoryError) as error:
@@ -83,10 +85,10 @@ print("gone")
 """
 
 
-def run(depth, kind, limit, stack=8 << 20):
+def run(depth, kind, limit, *left_out, stack=8 << 20):
     code = textwrap.dedent(SCRIPT)
     done = subprocess.run(
-        [sys.executable, "-B", "-c", code, str(depth), kind],
+        [sys.executable, "-B", "-c", code, str(depth), kind, *left_out],
         env=dict(os.environ),
         capture_output=True,
         text=True,
@@ -123,7 +125,9 @@ def test_five_thousand_deep(kind):
 
 
 def test_a_small_stack():
-    found = run(10_000, "Sequential", 100, stack=1 << 20)
+    # Without pickle: later releases of Python 3.12 and all of 3.13 let it recurse 10,000 levels in
+    # C. They overflow 1 MiB with plain Python objects too.
+    found = run(10_000, "Sequential", 100, "pickle", stack=1 << 20)
     assert found["forward"] == "ValueError" and found["train"] == "False"
 
 

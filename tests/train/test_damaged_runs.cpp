@@ -60,6 +60,15 @@ class DamagedRuns : public testing::Test {
   std::string checkpoints() const { return run_folder() + "/checkpoints"; }
 
   using Change = std::function<void(io::Checkpoint&)>;
+  /// A change of the checkpoint, and what the error says of it.
+  struct Case {
+    const char* what;
+    Change change;
+    const char* word;
+  };
+  static Change value(const char* part, const char* key, const char* text) {
+    return [=](io::Checkpoint& c) { c.parts[part].values[key] = text; };
+  }
   void save(const Change& change) {
     io::Checkpoint spoilt = whole_;
     change(spoilt);
@@ -99,14 +108,7 @@ TEST_F(DamagedRuns, TheWholeOneLoads) {
 }
 
 TEST_F(DamagedRuns, NetworkClassesAndScalingFitTheConfig) {
-  const auto value = [](const char* part, const char* key, const char* text) {
-    return Change([=](io::Checkpoint& c) { c.parts[part].values[key] = text; });
-  };
-  const struct {
-    const char* what;
-    Change change;
-    const char* word;
-  } cases[] = {
+  const Case cases[] = {
       {"no class", [](auto& c) { c.parts["classes"].values.clear(); }, "classes"},
       {"a class less", [](auto& c) { c.parts["classes"].values.erase("9"); }, "9 classes"},
       {"a class more", value("classes", "10", "ten"), "11 classes"},
@@ -161,14 +163,7 @@ TEST_F(DamagedRuns, NetworkClassesAndScalingFitTheConfig) {
 }
 
 TEST_F(DamagedRuns, ARunGoesOnOnlyFromWhereAllPartsSayThatItStands) {
-  const auto value = [](const char* part, const char* key, const char* text) {
-    return Change([=](io::Checkpoint& c) { c.parts[part].values[key] = text; });
-  };
-  const struct {
-    const char* what;
-    Change change;
-    const char* word;
-  } cases[] = {
+  const Case cases[] = {
       {"another epoch", value("loader", "epoch", "0"), "step"},
       {"an epoch beyond the last", value("loader", "epoch", "4"), "epoch 4 of 3"},
       {"an epoch that wraps", value("loader", "epoch", "4611686018427387904"), "of 3"},

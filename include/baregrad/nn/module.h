@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -139,6 +140,9 @@ class BAREGRAD_API Module {
   /// Forgets an added parameter, buffer or child; false when there is none of this name. Throws
   /// ValueError for what the class itself registered: it would go on using it.
   bool remove(const std::string& name);
+  /// Whether one of its own parameters, buffers or children has this name. Takes the same time
+  /// however many there are.
+  [[nodiscard]] bool has_part(const std::string& name) const;
   /// Its own, without those of its children, in registration order.
   const std::vector<Slot>& own_parameters() const noexcept { return parameters_; }
   const std::vector<Slot>& own_buffers() const noexcept { return buffers_; }
@@ -191,6 +195,9 @@ class BAREGRAD_API Module {
   void check_child(const std::string& name, const ModulePtr& module) const;
   bool remove_slot(std::vector<Slot>& slots, const std::string& name);
   void check_name(const std::string& name, const char* who) const;
+  /// After a part of this name is added; before one is removed.
+  void note_added(const std::string& name) noexcept;
+  void note_removed(const std::string& name) noexcept;
   std::vector<NamedModule> walk(bool repeated) const;
   std::vector<NamedSlot> slots(Slots which, bool repeated) const;
 
@@ -199,6 +206,8 @@ class BAREGRAD_API Module {
   std::vector<std::pair<std::string, ModulePtr>> children_;
   std::vector<std::string> members_;  // names of the children that the class holds too
   std::vector<std::unique_ptr<Tensor>> kept_;
+  // Names of all parts, once there are many; null before: a few are soon compared.
+  std::unique_ptr<std::unordered_set<std::string>> names_;
   Call call_;
   std::string name_;  // in the parent that registered it last
   bool training_ = true;

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from baregrad._core.nn import Module, Parameter
+from baregrad._text import shown
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterList"]
 
@@ -19,10 +21,11 @@ class _List(Module):
         self.extend(items)
 
     def _name(self, index: int) -> str:
+        index = operator.index(index)
         at = index + self._length if index < 0 else index
         if not 0 <= at < self._length:
             raise IndexError(
-                f"{type(self).__name__}: position {index} of {self._length} items"
+                f"{type(self).__name__}: position {shown(index)} of {self._length} items"
             )
         return str(at)
 
@@ -52,7 +55,7 @@ class _List(Module):
     def _refill(self, items: list[Any]) -> None:
         # A wrong item leaves the list as it was.
         items = [self._checked(item) for item in items]
-        for i in range(self._length):
+        for i in reversed(range(self._length)):
             delattr(self, str(i))
         self._length = 0
         self.extend(items)
@@ -203,8 +206,8 @@ class ModuleDict(Module):
 
     def clear(self) -> None:
         """Removes all modules."""
-        for key in self._modules():
-            del self[key]
+        for key in reversed(list(self._modules())):
+            delattr(self, key)
 
     def pop(self, key: str) -> Module:
         """Removes a module and gives it back."""

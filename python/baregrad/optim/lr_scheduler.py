@@ -14,6 +14,7 @@ from typing import Any
 
 from baregrad._core import Tensor
 from baregrad._core import optim as _engine
+from baregrad._text import shown
 from baregrad.optim.optimizer import Optimizer
 
 __all__ = [
@@ -339,5 +340,5 @@ class ReduceLROnPlateau(_Schedule):
 def _chosen(name: str, given: str, *choices: str) -> int:
     """The place of `given` among the choices."""
     if given not in choices:
-        raise ValueError(f"{name} is {given!r}, takes one of " + ", ".join(map(repr, choices)))
+        raise ValueError(f"{name} is {shown(given)}, takes one of " + ", ".join(map(repr, choices)))
     return choices.index(given)

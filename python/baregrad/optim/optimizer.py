@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from baregrad._core import Tensor
 from baregrad._core import autograd as _autograd
+from baregrad._text import shown
 from baregrad.autograd import enable_grad
 
 Params: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
@@ -45,14 +46,14 @@ class ParamGroup(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         if name not in self._optimizer.defaults:
             raise KeyError(
-                f"{type(self._optimizer).__name__}: '{name}' cannot be set; options are "
+                f"{type(self._optimizer).__name__}: {shown(name)} cannot be set; options are "
                 + ", ".join(self._optimizer.defaults)
             )
         for part, number in _flat({name: value}).items():
             self._optimizer._engine.set(self._index, part, float(number))
 
     def __delitem__(self, name: str) -> None:
-        raise TypeError(f"ParamGroup: '{name}' cannot be deleted, the optimizer uses it")
+        raise TypeError(f"ParamGroup: {shown(name)} cannot be deleted, the optimizer uses it")
 
     def __iter__(self) -> Iterator[str]:
         yield "params"
@@ -129,11 +130,11 @@ class Optimizer:
         who = type(self).__name__
         options = dict(param_group)
         if "params" not in options:
-            raise ValueError(f"{who}: a group needs 'params', this one has {sorted(options)}")
+            raise ValueError(f"{who}: a group needs 'params', this one has {shown([*options])}")
         tensors, names = _tensors_in(options.pop("params"), who)
-        if unknown := sorted(options.keys() - self.defaults.keys()):
+        if unknown := [name for name in options if name not in self.defaults]:
             raise ValueError(
-                f"{who}: no option {', '.join(map(repr, unknown))}; options are "
+                f"{who}: no option {', '.join(map(shown, unknown))}; options are "
                 + ", ".join(self.defaults)
             )
         values = _flat({**self.defaults, **options})
@@ -265,5 +266,5 @@ def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
         try:
             flat["beta1"], flat["beta2"] = flat.pop("betas")
         except (TypeError, ValueError):
-            raise ValueError(f"betas: takes two numbers, not {options['betas']!r}") from None
+            raise ValueError(f"betas: takes two numbers, not {shown(options['betas'])}") from None
     return flat

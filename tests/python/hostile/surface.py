@@ -56,6 +56,11 @@ class Target:
     attribute: str = ""
     signatures: list[list[Parameter]] = field(default_factory=list)
 
+    @property
+    def attribute_only(self) -> bool:
+        """Whether it takes no arguments but the value that is set."""
+        return self.kind in ("get", "set", "delete")
+
 
 def modules() -> list[types.ModuleType]:
     """The public modules, each once."""
