@@ -12,7 +12,7 @@
 #include "autograd/strided.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
-#include "core/alloc_internal.h"
+#include "core/fork.h"
 #include "core/history.h"
 #include "core/made_once.h"
 #include "core/message.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <mutex>
 
-#include "core/alloc_internal.h"
+#include "core/fork.h"
 #include "core/made_once.h"
 
 namespace baregrad {

@@ -8,7 +8,7 @@
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
-#include "core/alloc_internal.h"
+#include "core/fork.h"
 #include "core/made_once.h"
 #include "ops/watch.h"
 

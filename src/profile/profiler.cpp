@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/alloc_internal.h"
+#include "core/fork.h"
 #include "core/made_once.h"
 #include "core/message.h"
 #include "ops/dispatch.h"

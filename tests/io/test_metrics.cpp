@@ -16,8 +16,8 @@ using test::error_of;
 using test::TemporaryFolder;
 
 TEST(Text, JsonStrings) {
-  EXPECT_EQ(io::json_string("a\"\\\n\x01é\xFF"), "\"a\\\"\\\\\\u000a\\u0001é\xEF\xBF\xBD\"");
-  EXPECT_EQ(io::json_string("\xC0\x80\xED\xA0\x80"),
+  EXPECT_EQ(json_string("a\"\\\n\x01é\xFF"), "\"a\\\"\\\\\\u000a\\u0001é\xEF\xBF\xBD\"");
+  EXPECT_EQ(json_string("\xC0\x80\xED\xA0\x80"),
             "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
 }
 
