@@ -274,7 +274,7 @@ void record_one(const OpCall& call, Tensor& out) {
   {
     // A view notes whether it was made while recording.
     const GradModeScope mode(op_info(call.op).family == Family::View);
-    execute_below_tape(call, {&out, 1});
+    out = make_below_tape(call);
   }
   if (!is_floating(out.dtype())) return;
   const Wanted wanted = wanted_of(call);

@@ -168,16 +168,23 @@ Tensor Tensor::view_of(Ref<Storage> storage, DType dtype, const Layout& layout, 
   return make(std::move(storage), dtype, checked);
 }
 
-Tensor Tensor::allocate(const Dims& shape, DType dtype, const char* who) {
-  return allocate(shape, dtype, Device(), who);
-}
-
 Tensor Tensor::allocate(const Dims& shape, DType dtype, Device device, const char* who) {
+  if (device.is_cpu()) return allocate(shape, dtype, who);
   const std::int64_t numel = checked_numel(shape, dtype, who);
   Ref<Storage> storage;
   try {
-    storage = device.is_cpu() ? Storage::allocate(checked_bytes(numel, dtype))
-                              : Storage::allocate(checked_bytes(numel, dtype), device);
+    storage = Storage::allocate(checked_bytes(numel, dtype), device);
+  } catch (const OutOfMemory& e) {
+    throw_no_memory(e, shape, dtype, who);
+  }
+  return make(std::move(storage), dtype, shape, numel);
+}
+
+Tensor Tensor::allocate(const Dims& shape, DType dtype, const char* who) {
+  const std::int64_t numel = checked_numel(shape, dtype, who);
+  Ref<Storage> storage;
+  try {
+    storage = Storage::allocate(checked_bytes(numel, dtype));
   } catch (const OutOfMemory& e) {
     // The allocator knows bytes only: the caller asked for a shape.
     throw_no_memory(e, shape, dtype, who);

@@ -82,7 +82,11 @@ void run_in_place(const OpCall& call) {
     through_executors(route, call, {});
     return;
   }
-  eager::execute(call, {});
+  if (call.kind == CallKind::Into) {
+    eager::into(call);
+  } else {
+    eager::execute(call, {});
+  }
 }
 
 Tensor run_with_number(OpId op, const Tensor& x, const Scalar& number, bool number_first) {

@@ -2,12 +2,16 @@
 #include "ops/eager.h"
 
 #include <array>
+#include <cstddef>
+#include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
 #include "backends/cpu/execute.h"
 #include "backends/cpu/small_calls.h"
 #include "backends/cpu/walkers/product.h"
+#include "backends/cpu/walkers/stage.h"
 #include "backends/registry.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
@@ -34,17 +38,20 @@ View view_of(const Tensor& t) {
 class Views {
  public:
   explicit Views(std::size_t count) : count_(count) {
-    if (count > few_.size()) many_.resize(count);
+    if (count > kFew) many_ = std::make_unique<View[]>(count);
+    data_ = count > kFew ? many_.get() : reinterpret_cast<View*>(few_);
   }
-  View& operator[](std::size_t k) noexcept { return data()[k]; }
-  std::span<const View> span() noexcept { return {data(), count_}; }
+  void set(std::size_t k, const View& view) noexcept { new (data_ + k) View(view); }
+  View& operator[](std::size_t k) noexcept { return data_[k]; }
+  std::span<const View> span() noexcept { return {data_, count_}; }
 
  private:
-  View* data() noexcept { return many_.empty() ? few_.data() : many_.data(); }
+  static constexpr std::size_t kFew = 8;
 
   std::size_t count_;
-  std::array<View, 8> few_;
-  std::vector<View> many_;
+  View* data_;
+  std::unique_ptr<View[]> many_;
+  alignas(View) std::byte few_[kFew * sizeof(View)];  // not initialised: set() does that
 };
 
 /// A number of the CPU where another device reads it.
@@ -66,15 +73,15 @@ void run_on(Device device, const OpCall& call, DType compute, std::span<const Te
     const Tensor& t = *call.inputs[k];
     if (!device.is_cpu() && t.device().is_cpu()) {
       numbers.push_back(uploaded(t, device, call.name()));
-      in[k] = view_of(numbers.back());
+      in.set(k, view_of(numbers.back()));
       // The copy's shape goes with it; the original's is the same and stays.
       in[k].shape = t.shape().data();
       in[k].strides = t.strides().data();
     } else {
-      in[k] = view_of(t);
+      in.set(k, view_of(t));
     }
   }
-  for (std::size_t k = 0; k < outputs.size(); ++k) out[k] = view_of(outputs[k]);
+  for (std::size_t k = 0; k < outputs.size(); ++k) out.set(k, view_of(outputs[k]));
   kernels::Call run{call.op, call.attrs, in.span(), out.span(), call.name(), compute, {}};
   if (device.is_cpu()) kernels::check_values(run);
   if (call.generator != nullptr) run.random = call.generator->advance(call.draws);
@@ -124,6 +131,21 @@ Tensor make_view(const OpCall& call) {
   Tensor view = Tensor::view_of(x.storage(), x.dtype(), infer_view(call), call.name());
   History::make_view(view, x);
   return view;
+}
+
+/// A fill of a few elements: all that a seed of backward or a zero costs.
+Tensor make_filled(const OpCall& call) {
+  const auto& attrs = call.attrs.as<FillAttrs>();
+  Tensor out = Tensor::allocate(attrs.shape, attrs.dtype, call.name());
+  if (out.numel() > kernels::kSmallCall) {
+    run_on(Device(), call, attrs.dtype, {&out, 1});
+  } else if (out.numel() != 0) {
+    const watch::KernelScope scope(call.op);
+    kernels::stage_kernels(itemsize(attrs.dtype))
+        .fill(static_cast<char*>(out.data_ptr()), reinterpret_cast<const char*>(&attrs.element),
+              out.numel());
+  }
+  return out;
 }
 
 /// A copy between devices goes through packed memory, and between two that are not the CPU through
@@ -234,6 +256,16 @@ class WriteScopes {
   std::span<const Tensor> outputs_;
 };
 
+void update(const OpCall& call) {
+  const Device device = infer_device(call);
+  const WithoutAliases safe(call, true);
+  infer_irregular(safe.call());
+  run_on(device, safe.call(), call.outputs[0].dtype(), call.outputs,
+         [&] { return WriteScopes(call.outputs); });
+}
+
+}  // namespace
+
 void into(const OpCall& call) {
   const Tensor& out = call.outputs[0];
   const Family family = op_info(call.op).family;
@@ -259,16 +291,6 @@ void into(const OpCall& call) {
   run_on(device, safe.call(), compute, call.outputs, [&] { return WriteScope(out); });
 }
 
-void update(const OpCall& call) {
-  const Device device = infer_device(call);
-  const WithoutAliases safe(call, true);
-  infer_irregular(safe.call());
-  run_on(device, safe.call(), call.outputs[0].dtype(), call.outputs,
-         [&] { return WriteScopes(call.outputs); });
-}
-
-}  // namespace
-
 Tensor make(const OpCall& call) {
   const Family family = op_info(call.op).family;
   if (is_elementwise(family)) {
@@ -282,6 +304,7 @@ Tensor make(const OpCall& call) {
     return run_simple_product(call);
   }
   if (family == Family::View) return make_view(call);
+  if (call.op == OpId::fill && call.device.is_cpu()) return make_filled(call);
   if (family == Family::Irregular) {
     Tensor result;
     make_irregular(call, {&result, 1});

@@ -10,6 +10,8 @@ namespace baregrad::eager {
 
 /// The one result of a Make call.
 Tensor make(const OpCall& call);
+/// An Into call.
+void into(const OpCall& call);
 /// Any call. `results` as in Executor::execute.
 void execute(const OpCall& call, std::span<Tensor> results);
 

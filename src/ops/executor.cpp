@@ -61,11 +61,21 @@ ExecutorScope::~ExecutorScope() {
 }
 
 void execute_below_tape(const OpCall& call, std::span<Tensor> results) {
-  if (g_top != nullptr) {
+  if (watch::on() == 0) [[likely]] {
+    eager::execute(call, results);
+  } else if (g_top != nullptr) {
     g_top->execute(call, results);
   } else {
     execute_watched(call, results);
   }
+}
+
+Tensor make_below_tape(const OpCall& call) {
+  if (watch::on() == 0) [[likely]]
+    return eager::make(call);
+  Tensor result;
+  execute_below_tape(call, {&result, 1});
+  return result;
 }
 
 std::size_t result_count(const OpCall& call) {

@@ -46,6 +46,9 @@ class [[nodiscard]] ExecutorScope {
 /// Runs a call past the executors that this thread has pushed and the watchers: for the tape.
 void execute_below_tape(const OpCall& call, std::span<Tensor> results);
 
+/// The same for a Make call with one result.
+Tensor make_below_tape(const OpCall& call);
+
 /// The tape of autograd, which records calls whose inputs have a history; set when the library is
 /// loaded.
 using Tape = void (*)(const OpCall& call, std::span<Tensor> results);

@@ -186,6 +186,10 @@ OutputSpec infer_argreduce(const OpCall& call) {
 }  // namespace
 
 Device infer_device(const OpCall& call) {
+  bool all_cpu = call.outputs.size() + call.inputs.size() != 0;
+  for (const Tensor& t : call.outputs) all_cpu &= t.device().is_cpu();
+  for (const Tensor* t : call.inputs) all_cpu &= t->device().is_cpu();
+  if (all_cpu) return {};
   const Tensor* first = nullptr;
   const auto join = [&](const Tensor& t) {
     if (first == nullptr || (first->device().is_cpu() && first->ndim() == 0)) {

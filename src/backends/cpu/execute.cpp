@@ -119,8 +119,8 @@ class KeptOutput {
   const View& view() const noexcept { return view_; }
 
  private:
-  std::array<std::int64_t, kMaxDims> shape_{};
-  std::array<std::int64_t, kMaxDims> strides_{};
+  std::array<std::int64_t, kMaxDims> shape_;  // as many as there are axes
+  std::array<std::int64_t, kMaxDims> strides_;
   View view_;
 };
 
@@ -128,7 +128,7 @@ void run_reduce(const Call& call) {
   const auto& attrs = call.attrs.as<ReduceAttrs>();
   View x = call.in[0];
   Temporary converted;
-  std::array<std::int64_t, kMaxDims> shape{};
+  std::array<std::int64_t, kMaxDims> shape;
   if (x.dtype != call.compute) {
     x = converted.copy_of(x, call.compute);
   } else if (is_idempotent(call.op)) {
@@ -150,9 +150,17 @@ void run_argreduce(const Call& call) {
 
 // ---- Products
 
-void run_product(const Call& call) {
-  const View& out = call.out[0];
-  if (numel(out) == 0) return;
+void multiply(const Call& call, std::span<const View> in, const View& out) {
+  const ProductAttrs& attrs = call.attrs.or_default<ProductAttrs>();
+  product({.op = call.op,
+           .in = in,
+           .out = out,
+           .activation = attrs.activation,
+           .accumulate = attrs.accumulate});
+}
+
+/// Inputs of the product's dtype, and all memory aligned.
+[[gnu::noinline]] void multiply_converted(const Call& call) {
   std::array<Temporary, kMaxInputs> copies;
   std::array<View, kMaxInputs> in;
   for (std::size_t k = 0; k < call.in.size(); ++k) {
@@ -160,21 +168,27 @@ void run_product(const Call& call) {
     const bool fits = v.dtype == call.compute && aligned(v);
     in[k] = fits ? v : copies[k].copy_of(v, call.compute);
   }
-  const ProductAttrs attrs = call.attrs.or_default<ProductAttrs>();
-  const auto multiply = [&](const View& into) {
-    product({.op = call.op,
-             .in = {in.data(), call.in.size()},
-             .out = into,
-             .activation = attrs.activation,
-             .accumulate = attrs.accumulate});
-  };
+  const std::span<const View> inputs(in.data(), call.in.size());
+  const View& out = call.out[0];
   if (aligned(out)) {
-    multiply(out);
+    multiply(call, inputs, out);
   } else {
-    Temporary aligned;
-    const View& copied = aligned.copy_of(out, out.dtype);
-    multiply(copied);
+    Temporary packed;
+    const View& copied = packed.copy_of(out, out.dtype);
+    multiply(call, inputs, copied);
     copy(copied, out);
+  }
+}
+
+void run_product(const Call& call) {
+  const View& out = call.out[0];
+  if (numel(out) == 0) return;
+  bool fits = aligned(out);
+  for (const View& v : call.in) fits &= v.dtype == call.compute && aligned(v);
+  if (fits) {
+    multiply(call, call.in, out);
+  } else {
+    multiply_converted(call);
   }
 }
 

@@ -66,7 +66,7 @@ inline void call_elementwise(OpId op, DType dtype, const void* const* in, const 
 /// staged.
 class SimpleCall {
  public:
-  explicit SimpleCall(const OpCall& call) noexcept : call_(call), kind_(simple_op(call.op)) {
+  [[gnu::always_inline]] explicit SimpleCall(const OpCall& call) noexcept : call_(call), kind_(simple_op(call.op)) {
     fits_ = kind_ != SimpleOp::No && take_inputs();
   }
   SimpleCall(const SimpleCall&) = delete;
@@ -75,7 +75,7 @@ class SimpleCall {
   bool fits() const noexcept { return fits_; }
 
   /// `out` is one of the inputs or shares nothing with them.
-  bool fits_into(const Tensor& out) const noexcept {
+  [[gnu::always_inline]] bool fits_into(const Tensor& out) const noexcept {
     bool fits =
         fits_ && out.dtype() == result() && out.is_packed() && out.shape() == like().shape();
     const auto to = reinterpret_cast<std::uintptr_t>(out.data_ptr());

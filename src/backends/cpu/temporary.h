@@ -24,7 +24,7 @@ class Temporary {
  private:
   Allocator* allocator_ = nullptr;
   std::size_t bytes_ = 0;
-  std::array<std::int64_t, kMaxDims> strides_{};
+  std::array<std::int64_t, kMaxDims> strides_;  // filled by allocate()
   View view_;
 };
 
