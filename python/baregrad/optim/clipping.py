@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from baregrad._core import Tensor
 from baregrad._core import optim as _engine
-from baregrad._text import shown
+from baregrad._text import shown as _shown
 
 
 def clip_grad_norm_(
@@ -27,7 +27,7 @@ def clip_grad_norm_(
     tensor([0.6000, 0.8000])
     """
     if norm_type != 2:
-        raise ValueError(f"clip_grad_norm_: norm_type is {shown(norm_type)}, takes 2 only")
+        raise ValueError(f"clip_grad_norm_: norm_type is {_shown(norm_type)}, takes 2 only")
     return _engine.clip_grad_norm(_tensors(parameters), max_norm, error_if_nonfinite)
 
 

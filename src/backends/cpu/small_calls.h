@@ -66,7 +66,8 @@ inline void call_elementwise(OpId op, DType dtype, const void* const* in, const 
 /// staged.
 class SimpleCall {
  public:
-  [[gnu::always_inline]] explicit SimpleCall(const OpCall& call) noexcept : call_(call), kind_(simple_op(call.op)) {
+  [[gnu::always_inline]] explicit SimpleCall(const OpCall& call) noexcept
+      : call_(call), kind_(simple_op(call.op)) {
     fits_ = kind_ != SimpleOp::No && take_inputs();
   }
   SimpleCall(const SimpleCall&) = delete;
