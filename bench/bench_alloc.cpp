@@ -15,7 +15,8 @@ namespace baregrad::bench {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-// From here on a block is used, as one does: one write per page makes the system deliver it.
+// Blocks from this size on are used after allocation: one write per page makes the system provide
+// it.
 constexpr std::size_t kTouchedBytes = std::size_t{1} << 20;
 
 void touch(void* block, std::size_t bytes) {
@@ -71,8 +72,8 @@ void measure_allocator(Session& session, Allocator& allocator, std::size_t bytes
 
 void bench_alloc(Session& session) {
   const peers::Libtorch libtorch = peers::libtorch(session);
-  // What earlier benchmarks left at the end of malloc's heap would be handed out again, page by
-  // page already there, which no fresh process sees.
+  // Returns free memory at the end of malloc's heap to the system. Otherwise malloc would reuse
+  // pages that earlier benchmarks touched, which a new process does not have.
   malloc_trim(0);
   for (const std::int64_t size : session.sizes({4096, std::int64_t{64} << 20})) {
     const auto bytes = static_cast<std::size_t>(size);

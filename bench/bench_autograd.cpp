@@ -1,4 +1,4 @@
-// What recording and walking a graph costs: from ten numbers to a training step.
+// The cost of recording a graph and of its backward: from ten numbers to a training step.
 #include <array>
 #include <cmath>
 #include <string>
@@ -35,7 +35,7 @@ Tensor ten_ops(const Tensor& a, const Tensor& b) {
   return relu(k);
 }
 
-/// The same by hand: what no engine can beat.
+/// The same by hand: a lower bound for any engine.
 std::array<float, 2> ten_ops_by_hand(float a, float b) {
   const float c = a + b;
   const float d = a * b;
@@ -92,7 +92,7 @@ void measure_scalar_graph(Session& session, Libtorch libtorch) {
   session.measure(forward);
 }
 
-/// Time must grow with the number of nodes, and no faster.
+/// The time must be linear in the number of nodes.
 void measure_chain(Session& session, std::int64_t nodes, Libtorch libtorch) {
   const Tensor x = Tensor::scalar(1.0F, DType::Float32).requires_grad_();
   Row row = tiny("chain of adds", "[]");
@@ -165,7 +165,7 @@ void measure_training(Session& session, const std::vector<std::int64_t>& sizes, 
   session.measure(row);
 }
 
-/// Fifty layers: the greatest memory in use against what cannot be let go.
+/// Fifty layers: peak memory against the memory that must be live.
 void show_memory(Session& session) {
   constexpr std::int64_t kLayers = 50;
   constexpr std::int64_t kWidth = 256;
@@ -178,8 +178,8 @@ void show_memory(Session& session) {
   memory.reset_peak();
   mean(square(layers.forward(x))).backward();
   const std::size_t peak = memory.stats().peak_bytes - before;
-  // Every layer's result is kept until its gradient is formed; a layer's weight gradient is made
-  // while its result's gradient is still there.
+  // Every layer's output is kept until its gradient is computed. A layer's weight gradient is
+  // computed while the gradient of its output is live.
   const std::size_t activation = kBatch * kWidth * sizeof(float);
   const std::size_t gradients = kLayers * (kWidth * kWidth + kWidth) * sizeof(float);
   const auto mib = [](std::size_t bytes) {

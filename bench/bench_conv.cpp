@@ -1,5 +1,5 @@
-// Convolutions of 3 x 3, the result and both gradients; pooling. The peer is the machine: percent
-// of the multiply-adds it can do.
+// Convolutions of 3 x 3: forward and both gradients; pooling. The peer is the machine: percent of
+// its multiply-add ceiling.
 #include <functional>
 #include <string>
 
@@ -13,7 +13,7 @@ namespace {
 
 struct Layer {
   std::int64_t channels;
-  std::int64_t pixels;  ///< of a side
+  std::int64_t pixels;  ///< per side
 };
 constexpr Layer kLayers[] = {{16, 56}, {32, 56}, {64, 56}, {64, 28}, {128, 28}, {128, 14}};
 const ConvOptions kSame{{1, 1}, {1, 1}};

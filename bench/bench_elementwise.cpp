@@ -1,5 +1,5 @@
-// Elementwise ops on large tensors: contiguous, into fresh memory, broadcast, transposed, strided,
-// and the functions that take real work per element.
+// Elementwise ops on large tensors: contiguous, into new memory, broadcast, transposed, strided;
+// and functions with much arithmetic per element.
 #include <cmath>
 #include <string>
 
@@ -12,7 +12,7 @@
 namespace baregrad::bench {
 namespace {
 
-// Beyond this size malloc gives every block back to the system: no output is ever warm.
+// Beyond this size malloc returns every block to the system: outputs are never in a cache.
 constexpr std::int64_t kFreshElements = 8'000'000;
 constexpr double kExact = 0;
 // libmvec is up to 4 ULP off, and the plain forms of sigmoid and gelu lose some bits of their own.
@@ -34,7 +34,7 @@ Row row_of(const Session& session, std::string name, const Dims& shape) {
   return row;
 }
 
-/// Outputs come from the system every time, on our side as on the peer's.
+/// Every output is new memory from the system, for ours and for the peer.
 void make_fresh(Row& row) {
   row.name += ", fresh memory";
   row.prepare = [] { current_allocator().trim(); };
@@ -119,7 +119,7 @@ void measure_strided(Session& session, std::int64_t side) {
     return peers::add_every_other(whole.data<float>(), y.data<float>(), side * side, threads);
   };
   Row row = row_of(session, "add x[:, ::2] + y", {side, side});
-  row.bytes = 16 * side * side;  // whole cache lines of x come along
+  row.bytes = 16 * side * side;  // reads whole cache lines of x
   row.stream = Stream::Add;
   row.candidates = {candidate(kOurs, [&] { keep(add(x, y)); }),
                     candidate("loop", [&] { keep(peer()); })};

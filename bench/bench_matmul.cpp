@@ -1,4 +1,4 @@
-// Products of matrices: ours against the BLAS libraries of this machine.
+// Matrix products: ours against the BLAS libraries of this machine.
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -16,7 +16,7 @@ namespace {
 
 using peers::Blas;
 
-// Longer than any peer's workers spin after their last call, see peers_blas.cpp.
+// Longer than the workers of any peer spin after their last call (peers_blas.cpp).
 constexpr std::chrono::milliseconds kSettle{40};
 
 struct FreeMemory {
@@ -25,7 +25,7 @@ struct FreeMemory {
 template <class T>
 using Buffer = std::unique_ptr<T[], FreeMemory>;
 
-/// Peers write into memory from malloc, taken and given back in the timed call as ours takes its.
+/// A peer allocates and frees its output with malloc in the timed call, as ours does.
 template <class T>
 Buffer<T> allocate(std::int64_t n) {
   Buffer<T> block(static_cast<T*>(std::malloc(static_cast<std::size_t>(n) * sizeof(T))));
@@ -33,7 +33,7 @@ Buffer<T> allocate(std::int64_t n) {
   return block;
 }
 
-/// The same inputs for everyone.
+/// The same inputs for all candidates.
 struct Product {
   explicit Product(const MatmulCase& product)
       : about(product),
@@ -57,7 +57,7 @@ struct Product {
   MatmulTruth truth;
 };
 
-/// Throws when the result is not the product.
+/// Throws when the result is wrong.
 template <class T>
 double checked_error(const Product& product, const std::string& who, const T* c) {
   const double error = product.truth.max_error(c);
@@ -66,7 +66,7 @@ double checked_error(const Product& product, const std::string& who, const T* c)
                    " is off by " + std::to_string(error) + " of |A| |B|: not the same product");
 }
 
-/// Adds candidates to a row, each checked once before it is timed.
+/// Adds candidates to a row. Each is checked once before it is timed.
 class Field {
  public:
   Field(const Product& product, Row& row) : product_(product), row_(row) {}
@@ -120,19 +120,19 @@ struct Sizes {
         batch(static_cast<int>(c.batch)) {}
 };
 
-/// Calls body(a, b, c) for each product. Those of a batch are shared out among threads, each
-/// computed by one of them: the best that a library without a batched call lets its user do.
+/// Calls body(a, b, c) for each product. The products of a batch are divided among threads, one
+/// thread per product: the best that a user can do with a library without a batched call.
 template <class In, class Out, class Body>
 void for_each_product(const Sizes& s, int threads, const In* a, const In* b, Out* c, Body body) {
   const std::int64_t a_step = std::int64_t{s.m} * s.k;
   const std::int64_t b_step = std::int64_t{s.k} * s.n;
   const std::int64_t c_step = std::int64_t{s.m} * s.n;
-  // A single product has the library's own threads.
+  // A single product uses the library's own threads.
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && s.batch > 1)
   for (int p = 0; p < s.batch; ++p) body(a + p * a_step, b + p * b_step, c + p * c_step);
 }
 
-/// What one library offers for a product of type T.
+/// The candidates of one library for a product of type T.
 template <class T, class Call>
 void add_gemm(Field& field, const Product& product, const Blas& blas, Call call,
               peers::Gemv<T> vector, peers::GemmBatch<T> batched) {
@@ -237,7 +237,7 @@ void measure_product(Session& session, const MatmulCase& about,
   Field field(product, row);
   field.add_tensor(kOurs, [&] { return matmul(product.a, product.b); });
   for (const Blas& blas : libraries) {
-    // A loop over a batch has threads of its own.
+    // A loop over a batch uses our threads, a batched call the library's.
     const bool batched_call = itemsize(about.dtype) >= sizeof(float) && blas.sgemm_batch != nullptr;
     const bool own_threads = about.batch > 1 && !batched_call;
     if (peers::set_threads(blas, own_threads ? 1 : about.threads)) {
@@ -265,7 +265,7 @@ std::vector<MatmulCase> chosen(const Session& session) {
   if (all.empty()) all = usual_matmuls(options.dtype, options.quick);
   for (MatmulCase& product : all) {
     if (product.threads == 0) product.threads = session.threads();
-    // Asked first: a system that promises more memory than it has ends the program later.
+    // Checked first: a system that overcommits memory would kill the program later.
     if (product.bytes() > static_cast<double>(session.machine().memory_bytes)) {
       throw ValueError("bench matmul: " + shape_text(product) + " of " +
                        std::string(name(product.dtype)) +

@@ -1,4 +1,4 @@
-// Softmax, normalisation, cross-entropy and attention, forward and with the gradients.
+// Softmax, normalisation, cross-entropy and attention: forward, and forward with backward.
 #include <string>
 
 #include "baregrad/autograd.h"
@@ -18,8 +18,8 @@ Tensor leaf(const Tensor& t) { return t.detach().requires_grad_(); }
 struct Case {
   std::string name;
   Tensor x;
-  int passes;        ///< over memory of x's size that no implementation can do without
-  Stream stream;     ///< the loop that moves bytes in the same manner
+  int passes;        ///< over memory of x's size, the minimum for any implementation
+  Stream stream;     ///< the ceiling loop with the same reads and writes
   double flops = 0;  ///< of products
 };
 

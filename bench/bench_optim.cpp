@@ -14,7 +14,8 @@ using optim::Tensors;
 struct StepCase {
   const char* name;
   std::unique_ptr<optim::Optimizer> (*make)(const Tensors& params);
-  int streams;  // of 4 bytes per parameter: gradient read; parameter and states read and written
+  // Of 4 bytes per parameter: the gradient is read; the parameter and states are read and written.
+  int streams;
 };
 
 const StepCase kCases[] = {
@@ -76,7 +77,7 @@ void bench_optim(Session& session) {
         row.bytes = 4 * c.streams * numel;
         row.stream = Stream::Update;
         row.candidates = {candidate(kOurs, [&] { optimizer->step(); })};
-        optimizer->step();  // what it keeps is made by the first
+        optimizer->step();  // the first step allocates the state
         session.measure(row);
       }
       Row row = row_of(session, "clip_grad_norm_", numel, tensors);

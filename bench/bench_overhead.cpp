@@ -1,4 +1,4 @@
-// What one call costs when there is next to nothing to compute.
+// The cost of a call with almost nothing to compute.
 #include <functional>
 #include <utility>
 #include <vector>
@@ -37,7 +37,7 @@ void bench_overhead(Session& session) {
     const std::vector<float> values(static_cast<std::size_t>(n), 1.0f);
     const auto* px = x.data<float>();
     const auto* py = y.data<float>();
-    // The floor: memory for the result, the loop, nothing else.
+    // The lower bound: memory for the result and the loop.
     const auto floor = [n](auto body) {
       return candidate("malloc + loop", [n, body] {
         const peers::Floats out = peers::allocate(n);

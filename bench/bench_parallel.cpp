@@ -1,4 +1,4 @@
-// Fork-join latency and short work after pauses as rows: our pool and OpenMP.
+// Fork-join latency, and short work after pauses, as rows: our pool and OpenMP.
 #include <algorithm>
 #include <chrono>
 #include <functional>

@@ -1,4 +1,4 @@
-// Reductions of a square matrix over all of it and along either axis, and softmax.
+// Reductions of a square matrix, over all elements and along either axis, and softmax.
 #include <string>
 
 #include "baregrad/ops.h"

@@ -1,4 +1,4 @@
-// Training steps, whole: forward, loss, backward, optimizer; and an epoch from files on disk.
+// Whole training steps: forward, loss, backward, optimizer; and an epoch from files on disk.
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ struct Setup {
   std::shared_ptr<nn::Module> model;
   std::unique_ptr<optim::Optimizer> optimizer;
   Tensor x;
-  Tensor y;  ///< classes, or numbers for a mean square
+  Tensor y;  ///< classes, or values for a mean square loss
 
   void step() const {
     const Tensor out = (*model)(x);
@@ -41,7 +41,7 @@ std::string shape_text(const std::vector<std::int64_t>& sizes, std::int64_t batc
   return text + ", batch " + std::to_string(batch);
 }
 
-/// What the steps after the first ten asked of the system.
+/// Notes how much memory the steps after the first ten took from the system.
 void note_memory(Session& session, const Setup& setup, const std::string& alloc,
                  const std::string& what) {
   constexpr int kWarm = 10;
@@ -93,7 +93,7 @@ Setup toy(std::int64_t batch) {
   return setup;
 }
 
-/// From the files (or the program's own digits) to updated weights.
+/// From the files (or the generated digits) to updated weights.
 void measure_epoch(Session& session) {
   constexpr std::int64_t kBatch = 64;
   const std::string name = data::best_available();

@@ -11,9 +11,9 @@ namespace baregrad::bench {
 struct Bench {
   std::string_view name;
   std::string_view doc;
-  std::string_view sizes;  ///< what --sizes means to it
+  std::string_view sizes;  ///< the meaning of --sizes for this benchmark
   void (*run)(Session& session);
-  /// Options it takes beyond those of all benchmarks.
+  /// Options that it takes beyond those of all benchmarks.
   std::span<const std::string_view> options = {};
 };
 
@@ -21,7 +21,7 @@ std::span<const Bench> benches();
 /// Throws ValueError and lists the names.
 const Bench& find_bench(std::string_view name);
 
-// One file each.
+// Each in a file of its own.
 void bench_elementwise(Session& session);
 void bench_reduce(Session& session);
 void bench_overhead(Session& session);

@@ -18,14 +18,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Long enough for every thread to join, short enough to fall between two interruptions.
+// Long enough for every thread to join, short enough to fall between two interrupts.
 constexpr double kRunSeconds = 2e-3;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// `work(passes)` returns what it did; the most of that per second, over `seconds`.
+/// `work(passes)` returns how much it did. Returns the greatest amount per second, over `seconds`.
 template <class Work>
 double best_rate(double seconds, Work work) {
   std::int64_t passes = 1;
@@ -55,7 +55,7 @@ void on_each_thread(int threads, Body body) {
   });
 }
 
-/// Memory as tensors get it: what is large has huge pages, where the system gives them.
+/// Memory as tensors get it: large blocks are on huge pages, where the system gives them.
 class TensorMemory {
  public:
   explicit TensorMemory(std::size_t bytes)
@@ -79,7 +79,7 @@ class Blocks {
     // Divisible by two and three arrays, each a whole number of units.
     constexpr std::int64_t kStep = 6 * kernels::Ceilings::kUnit;
     n_ = std::max<std::int64_t>(floats / kStep, 1) * kStep;
-    // The odd number of lines keeps the threads' blocks from meeting in the same cache sets.
+    // An odd number of lines, so that the blocks of the threads do not share cache sets.
     stride_ = n_ + 17 * 16;
     const auto all = static_cast<std::size_t>(stride_) * static_cast<std::size_t>(threads);
     memory_.emplace(all * sizeof(float));
@@ -134,7 +134,7 @@ double stream_gb_per_s(Stream stream, std::size_t bytes, int threads, double sec
   const kernels::Ceilings loops = kernels::ceilings(kernels::active_isa());
   const Blocks blocks(bytes, threads);
   const std::int64_t n = blocks.floats();
-  const double moved = stream == Stream::Update ? 2 : 1;  // times each number
+  const double moved = stream == Stream::Update ? 2 : 1;  // updated elements are read and written
   const auto run = [&](bool streamed, double budget) {
     return best_rate(budget,
                      [&](std::int64_t passes) {

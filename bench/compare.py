@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Ours against PyTorch and NumPy from Python: every CPU row of the targets, in one process, in turns,
-with the same threads and the same inputs.
+"""Ours against PyTorch and NumPy from Python: every CPU row of the targets, in one process, in
+turns, with the same threads and the same inputs.
 
     compare.py [--threads 1 2] [--rows 9 15] [--only TEXT] [--quick] [--json F] [--plot F] [--markdown F]
 """
@@ -65,7 +65,7 @@ def about() -> dict[str, object]:
 
 
 def run(options: argparse.Namespace, threads: int) -> int:
-    """All cases at one number of threads, which NumPy takes from the environment once."""
+    """Runs all cases at one number of threads. NumPy reads it from the environment at import."""
     from comparison import report
     from comparison.timing import measure
 
@@ -102,7 +102,7 @@ def main() -> int:
     sys.path.insert(0, str(Path(__file__).parent))
     if len(options.threads) == 1:
         threads = options.threads[0]
-        # Read when the libraries are loaded: hence before any import of them.
+        # The libraries read these variables when they are loaded: set them before any import.
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ[name] = str(threads)
         return run(options, threads)

@@ -1,4 +1,4 @@
-// Takes turns, samples, sorts.
+// Runs candidates in turns, takes samples, sorts them.
 #include "bench/harness.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 10;
 constexpr int kQuickRounds = 3;
 constexpr int kSamplesPerRound = 60;
-constexpr double kSampleNs = 20e3;    // the clock takes a few tens of nanoseconds
+constexpr double kSampleNs = 20e3;    // reading the clock takes a few tens of nanoseconds
 constexpr double kFmaSeconds = 5e-3;  // per round
 
 double time_ns(const Row& row, const Candidate& candidate, std::int64_t calls) {
@@ -33,13 +33,13 @@ double time_ns(const Row& row, const Candidate& candidate, std::int64_t calls) {
          static_cast<double>(calls);
 }
 
-/// What one candidate has shown so far.
+/// The measurements of one candidate so far.
 struct Samples {
   std::int64_t calls = 1;
   std::vector<double> ns;
 };
 
-/// First calls: they fill caches and pools, and say how long one takes.
+/// First calls: they fill caches and pools, and give a first estimate of the time per call.
 void warm_up(const Row& row, const Candidate& candidate, Samples& samples) {
   double ns = time_ns(row, candidate, 1);
   if (row.prepare) return;
@@ -57,7 +57,8 @@ void warm_up(const Row& row, const Candidate& candidate, Samples& samples) {
 /// One turn: `budget_ns` of samples, at least one.
 void take_turn(const Row& row, const Candidate& candidate, double budget_ns, Samples& samples) {
   if (row.threads > 1) std::this_thread::sleep_for(row.settle);
-  // The others have used the caches and the workers sleep; a first call of a short row pays for it.
+  // The other candidates have used the caches, and the workers sleep. A row of short calls makes
+  // one untimed call first.
   if (!row.prepare) time_ns(row, candidate, samples.calls);
   double spent = 0;
   for (int i = 0; i < kSamplesPerRound && spent < budget_ns; ++i) {
@@ -82,7 +83,7 @@ Session::Session(Options options, std::function<void(const std::string&)> progre
       threads_(options_.threads > 0 ? options_.threads : get_num_threads()),
       machine_(describe_machine()),
       progress_(std::move(progress)) {
-  // Before anything is measured: a bad BAREGRAD_ISA throws here.
+  // Before any measurement: an invalid BAREGRAD_ISA throws here.
   kernels::active_isa();
 }
 
@@ -110,8 +111,8 @@ void Session::note(const std::string& text) {
 }
 
 double Session::ceiling(Stream stream, std::int64_t bytes, int threads) {
-  // Twice as much memory is as fast but for the edges of the caches; beyond them all it is the
-  // same.
+  // Beyond all caches the speed depends little on the size: sizes within a factor of two share one
+  // ceiling.
   const std::size_t beyond = beyond_caches(machine_);
   const std::size_t rounded = std::bit_floor(static_cast<std::size_t>(bytes));
   const std::tuple key{stream, std::min(rounded, beyond), threads};
@@ -134,13 +135,14 @@ void Session::measure(const Row& row) {
   const double turn_ns = options_.seconds * 1e9 / (rounds * static_cast<double>(samples.size()));
   std::vector<double> fma;
   for (int round = 0; round < rounds; ++round) {
-    // In every round, since the clock wanders: the share of it is then one of the same minute.
+    // In every round, because the clock rate varies: the share is then of a ceiling measured at the
+    // same time.
     if (row.flops > 0) {
       if (row.threads > 1) std::this_thread::sleep_for(row.settle);
       fma.push_back(fma_gflop_per_s(row.fma_bits, row.threads, kFmaSeconds));
     }
     for (std::size_t i = 0; i < samples.size(); ++i) {
-      // Nobody always follows the same neighbour.
+      // Every other round runs in reverse order, so that no candidate always follows the same one.
       const std::size_t k = round % 2 == 0 ? i : samples.size() - 1 - i;
       take_turn(row, row.candidates[k], turn_ns, samples[k]);
     }
@@ -199,7 +201,7 @@ void check_same(const std::string& row, const Tensor& ours, const float* peer, d
   for (std::int64_t i = 0; i < packed.numel(); ++i) {
     const double a = mine[i];
     const double b = peer[i];
-    // Written so that a NaN on one side alone is a difference.
+    // The condition is written so that a NaN on one side only is a difference.
     if (std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b))) continue;
     if (std::isnan(a) && std::isnan(b)) continue;
     throw ValueError("bench: " + row + ": ours and the peer's results differ at element " +

@@ -1,5 +1,6 @@
-// How every benchmark measures: ours and its peers take turns in one run, on the same inputs and
-// threads, output allocation included; medians, with the 10th and 90th percentile beside them.
+// How every benchmark measures: ours and its peers take turns in one run, with the same inputs and
+// threads, including the allocation of outputs. Results are medians with the 10th and 90th
+// percentile.
 #pragma once
 
 #include <chrono>
@@ -18,7 +19,7 @@
 
 namespace baregrad::bench {
 
-/// Makes the compiler believe that `value` is looked at.
+/// Prevents the compiler from removing the computation of `value`.
 template <class T>
 [[gnu::always_inline]] inline void keep(const T& value) {
   asm volatile("" : : "m"(value) : "memory");
@@ -37,25 +38,26 @@ class ThreadScope {
 };
 
 struct Options {
-  int threads = 0;     ///< 0: as many as the engine uses
-  double seconds = 1;  ///< of measuring per row, all implementations together
-  bool quick = false;  ///< a look, not a measurement: few repeats, no 100-million rows
+  int threads = 0;     ///< 0: the engine's default
+  double seconds = 1;  ///< of measuring per row, for all implementations together
+  bool quick = false;  ///< few repeats, no rows of 100 million elements: a check, not a measurement
   std::vector<std::int64_t> sizes =
-      {};  ///< what they count is each benchmark's own; empty: its own
-  // Of matmul alone.
+      {};  ///< meaning and default depend on the benchmark; empty: the default
+  // For matmul only.
   DType dtype = DType::Float32;
-  std::vector<MatmulCase> products = {};  ///< to measure in place of `sizes` or the usual ones
-  std::vector<std::string> peers = {};    ///< that must be there; empty: those that are
+  std::vector<MatmulCase> products = {};  ///< to measure in place of `sizes` or the default ones
+  /// Peers that must be present; empty: those that are installed.
+  std::vector<std::string> peers = {};
 };
 
-/// One implementation of what a row does, `calls` times over.
+/// One implementation of a row's work, run `calls` times.
 struct Candidate {
   std::string implementation;
   std::function<void(std::int64_t calls)> run;
-  std::optional<double> max_error = {};  ///< of its result, where the row has a truth
+  std::optional<double> max_error = {};  ///< of its result, if the row has a reference
 };
 
-/// `once` inlined into a loop, so that only it is timed.
+/// Inlines `once` into a loop, so that only it is timed.
 template <class Once>
 Candidate candidate(std::string implementation, Once once) {
   return {std::move(implementation), [once](std::int64_t calls) {
@@ -70,17 +72,17 @@ struct Row {
   std::string dtype;
   std::string shape;
   int threads = 1;
-  std::int64_t elements = 0;    ///< per call; 0: the row is not about elements
-  std::int64_t bytes = 0;       ///< that must move per call; 0: the row is not about memory
-  Stream stream = Stream::Add;  ///< the loop that moves bytes in the same manner
-  double flops = 0;             ///< per call; 0: the row is not about arithmetic
-  int fma_bits = 32;            ///< of the multiply-adds that the row is compared with
-  std::int64_t calls = 0;       ///< per sample; 0: as many as make the clock's own cost disappear
-  /// Before every turn on several threads. libgomp's workers spin for milliseconds after their last
-  /// region, and would take a core from whoever is measured next.
+  std::int64_t elements = 0;    ///< per call; 0: not an elementwise row
+  std::int64_t bytes = 0;       ///< that must move per call; 0: not a memory row
+  Stream stream = Stream::Add;  ///< the ceiling loop with the same reads and writes
+  double flops = 0;             ///< per call; 0: not an arithmetic row
+  int fma_bits = 32;            ///< of the multiply-add ceiling for this row
+  std::int64_t calls = 0;       ///< per sample; 0: enough to hide the cost of reading the clock
+  /// A pause before every turn on several threads. libgomp's workers spin for milliseconds after
+  /// their last region, and would take a core from the next candidate.
   std::chrono::milliseconds settle{20};
   std::function<void()> prepare =
-      {};  ///< before every sample, not timed; implies one call a sample
+      {};  ///< before every sample, not timed; implies one call per sample
   std::vector<Candidate> candidates = {};  ///< ours first
 };
 
@@ -96,45 +98,45 @@ struct Result {
   double median_ns = 0;
   double p10_ns = 0;
   double p90_ns = 0;
-  // Absent when 0: the row is not about elements, memory or arithmetic, or has nothing to compare
+  // Absent when 0: the row does not count elements, bytes or operations, or has nothing to compare
   // with.
   double ns_per_element = 0;
   double gb_per_s = 0;
-  double stream_gb_per_s = 0;  ///< the ceiling, measured in this run on as much memory
+  double stream_gb_per_s = 0;  ///< the ceiling, measured in this run with as much memory
   double percent_of_stream = 0;
   double gflop_per_s = 0;
   double fma_gflop_per_s = 0;  ///< the ceiling, measured between the turns of this row
   double percent_of_fma = 0;
   std::optional<double> max_error = {};
-  double ratio = 0;  ///< this peer's time / ours; for ours, the fastest peer's
+  double ratio = 0;  ///< time of this peer / time of ours; in our row, of the fastest peer
 };
 
 /// One run of one or more benchmarks.
 class Session {
  public:
-  /// `progress` is told each row as it begins.
+  /// `progress` is called with each row before it is measured.
   explicit Session(Options options, std::function<void(const std::string&)> progress = {});
 
   const Options& options() const noexcept { return options_; }
   int threads() const noexcept { return threads_; }
   const Machine& machine() const noexcept { return machine_; }
-  /// The user's sizes, else these.
+  /// The sizes from the command line, or `otherwise`.
   std::vector<std::int64_t> sizes(const std::vector<std::int64_t>& otherwise) const;
 
   /// Rows measured from here on belong to this benchmark.
   void begin(std::string bench);
   void announce(const std::string& row) const;
-  /// Something people must know to read this benchmark's rows. Said once however often it comes.
+  /// A remark that is needed to read this benchmark's rows. Repeated remarks are printed once.
   void note(const std::string& text);
   const std::vector<std::string>& notes() const noexcept { return notes_; }
   void measure(const Row& row);
-  /// Adds results measured elsewhere: ours first, then its peers. Fills in what follows from them.
+  /// Adds results measured elsewhere: ours first, then its peers. Computes the derived fields.
   void add(std::vector<Result> results);
 
   const std::vector<Result>& results() const noexcept { return results_; }
 
-  /// How often a thread was taken off its CPU, per second, since begin(). Beyond a few dozen the
-  /// machine had something else to do, and the timings say little.
+  /// Involuntary context switches per second since begin(). Beyond a few dozen the machine was busy
+  /// with other work, and the timings are unreliable.
   double interruptions_per_s() const noexcept;
 
  private:
@@ -152,8 +154,8 @@ class Session {
   double interruptions_ = 0;
 };
 
-/// Throws unless both computed the same: |ours - peer| <= tolerance * max(1, |peer|) throughout. A
-/// benchmark of two different things would say nothing.
+/// Throws unless |ours - peer| <= tolerance * max(1, |peer|) for all elements: both must compute
+/// the same.
 void check_same(const std::string& row, const Tensor& ours, const float* peer, double tolerance);
 
 }  // namespace baregrad::bench

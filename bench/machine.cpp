@@ -1,4 +1,4 @@
-// Machine description from /proc, sysfs and sysconf; the caches as the engine itself knows them.
+// Machine description from /proc, sysfs and sysconf; cache sizes as the engine uses them.
 #include "bench/machine.h"
 
 #include <algorithm>

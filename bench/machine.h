@@ -1,4 +1,4 @@
-// What the machine says of itself. What it can do is measured: see ceilings.h.
+// What the system reports about the machine. Its speed is measured: see ceilings.h.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ struct Cache {
   int level;
   std::string type;  ///< "data", "instruction" or "unified"
   std::size_t bytes;
-  int shared_by;  ///< logical CPUs that share one; 0 when unknown
+  int shared_by;  ///< logical CPUs that share one cache; 0: unknown
 };
 
 struct Machine {
@@ -25,7 +25,7 @@ struct Machine {
 
 Machine describe_machine();
 
-/// Bytes of the first data or unified cache of `level`, or a usual size when there is none known.
+/// Bytes of the first data or unified cache of `level`, or a typical size when it is unknown.
 std::size_t data_cache_bytes(const Machine& machine, int level);
 
 /// "GCC 12.2.0, optimised"

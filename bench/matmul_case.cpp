@@ -1,4 +1,4 @@
-// Parsing and naming of products; the usual ones.
+// Parsing and naming of products; the default ones.
 #include "bench/matmul_case.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One product of matrices to measure, and how people write it down.
+// A matrix product to measure, and its notation.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,22 @@ struct MatmulCase {
   int threads = 0;  ///< 0: the session's
 
   double flops() const;
-  double bytes() const;  ///< of both operands and the result
+  double bytes() const;  ///< bytes of both operands and the result
   bool operator==(const MatmulCase&) const = default;
 };
 
 /// "MxNxK", or "BxMxNxK" for a batch.
 std::string shape_text(const MatmulCase& product);
 
-/// Fills in the sizes. Throws ValueError that says what is wrong with `text`; sizes go from 1 to
-/// 2^31 - 1, as far as the peers can count.
+/// Parses the sizes. Throws ValueError that says what is wrong with `text`. Sizes are from 1 to
+/// 2^31 - 1, the limit of the peers.
 void set_shape(MatmulCase& product, std::string_view text);
 void set_square(MatmulCase& product, std::int64_t size);
 
 /// "f32", "f64", "f16", "bf16", or the dtype's whole name. Throws ValueError.
 DType matmul_dtype(std::string_view text);
 
-/// What is measured when nothing else was asked for.
+/// The default products.
 std::vector<MatmulCase> usual_matmuls(DType dtype, bool quick);
 
 }  // namespace baregrad::bench

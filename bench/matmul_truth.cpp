@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kMatrices = 16;
 constexpr std::int64_t kLines = 48;
 
-/// Up to `most` of 0 ... n - 1, evenly spaced, with both ends.
+/// Up to `most` numbers of 0 ... n - 1, evenly spaced, including both ends.
 std::vector<std::int64_t> spread(std::int64_t n, std::int64_t most) {
   const std::int64_t count = std::min(n, most);
   std::vector<std::int64_t> at;
@@ -71,7 +71,7 @@ double half_ulp(DType dtype) {
 
 MatmulTruth::MatmulTruth(const MatmulCase& product, const Tensor& a, const Tensor& b) {
   const auto [dtype, m, n, k, batch, threads] = product;
-  // The worst that rounding every term and every sum can do, and the result itself once more.
+  // An upper bound: rounding of every term, every sum, and the result.
   const double accumulating = half_ulp(dtype == DType::Float64 ? dtype : DType::Float32);
   tolerance_ = 2 * (static_cast<double>(k) * accumulating + half_ulp(dtype));
   with_type(dtype, [&, m = m, n = n, k = k, batch = batch](auto element, auto wide) {

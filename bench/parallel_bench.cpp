@@ -17,16 +17,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kSamplesPerRound = 40;
-constexpr int kRegionsPerSample = 20;  // the clock itself takes a tenth of a region
+constexpr int kRegionsPerSample = 20;  // reading the clock takes a tenth of the time of a region
 constexpr int kWarmUpRegions = 200;
 constexpr int kChunksOfWork = 16;  // per thread
 constexpr std::chrono::microseconds kNoPause{0};
-// A region takes microseconds, unless others want the cores as well: then it is the scheduler that
-// is measured, and a turn must end all the same.
+// A region takes microseconds. If other processes use the cores, this measures the scheduler; a
+// turn must end in this case too.
 constexpr std::chrono::milliseconds kWarmUp{20};
 constexpr std::chrono::milliseconds kTurn{100};
-// libgomp's workers spin for milliseconds after their last region. Until they sleep they would
-// take a core from whoever is measured next.
+// libgomp's workers spin for milliseconds after their last region, and would take a core from the
+// next candidate.
 constexpr std::chrono::milliseconds kSettle{20};
 
 struct Empty {
@@ -41,13 +41,14 @@ struct AllPresent {
     arrived.fetch_add(1, std::memory_order_relaxed);
     for (int spins = 0; arrived.load(std::memory_order_relaxed) < goal && spins < 100'000;
          ++spins) {
-      // A waiting body must let the others run when there are more threads than cores.
+      // With more threads than cores, a waiting body must yield to the others.
       if (spins % 256 == 255) std::this_thread::yield();
     }
   }
 };
 
-// A chain of multiplications, so that it takes the same time on every core and beside any other.
+// A chain of dependent multiplications: its time is the same on every core, whatever the other
+// cores do.
 struct Work {
   std::int64_t steps;
   void operator()() const noexcept {
@@ -59,7 +60,7 @@ struct Work {
   }
 };
 
-/// As many steps as take about `time`, by the fastest of some tries.
+/// The number of steps that take about `time`, by the fastest of some tries.
 Work work_of(std::chrono::nanoseconds time) {
   constexpr Work kTry{20'000};
   auto fastest = Clock::duration::max();
@@ -71,14 +72,14 @@ Work work_of(std::chrono::nanoseconds time) {
   return {kTry.steps * time / fastest};
 }
 
-// The caller computes on, as a program does between two operators.
+// The caller computes during the pause, as a program does between two ops.
 void pause_for(std::chrono::microseconds pause) {
   const Clock::time_point end = Clock::now() + pause;
   while (Clock::now() < end) {
   }
 }
 
-/// `pause` before every region; none: they follow each other.
+/// `pause` before every region; without one, regions follow each other directly.
 template <class Region>
 void sample(Region region, std::chrono::microseconds pause, std::vector<double>& ns) {
   std::this_thread::sleep_for(kSettle);

@@ -8,7 +8,7 @@
 namespace baregrad::bench::peers {
 namespace {
 
-/// One loop per body: what is written at i depends on i alone.
+/// One loop per body: the output at i depends only on i.
 template <class Body>
 Floats fill(std::int64_t n, int threads, Body body) {
   Floats result = allocate(n);
@@ -52,7 +52,7 @@ Floats add_outer(const float* x, const float* y, std::int64_t rows, std::int64_t
 }
 
 Floats add_transposed(const float* x, const float* y, std::int64_t n, int threads) {
-  // A tile of x lies in L1 while its columns are read.
+  // A tile of x stays in L1 while its columns are read.
   constexpr std::int64_t kTile = 16;
   Floats result = allocate(n * n);
   float* out = result.get();

@@ -1,5 +1,5 @@
-// What ours is compared with: the loops a competent programmer writes, plain C++ at -O3 for any
-// x86-64, OpenMP for threads, malloc for the output.
+// Peers: the loops a competent programmer writes, plain C++ at -O3 for any x86-64, OpenMP for
+// threads, malloc for the output.
 #pragma once
 
 #include <cstdint>
@@ -38,14 +38,14 @@ Floats sigmoid(const float* x, std::int64_t n, int threads);
 Floats gelu(const float* x, std::int64_t n, int threads);
 Floats erf(const float* x, std::int64_t n, int threads);
 
-/// The same with glibc's vector functions (up to 4 ULP off), at the width of this CPU.
+/// The same with glibc's vector functions (error up to 4 ULP), at the vector width of this CPU.
 struct Libmvec {
   UnaryFn exp, log, tanh, sigmoid, gelu, erf;
 };
 /// Null where glibc or the CPU has none.
 const Libmvec* libmvec();
 
-// Reductions of x[rows, cols] in float, each thread a part of the rows (or of the columns).
+// Reductions of x[rows, cols] in float; each thread takes part of the rows (or of the columns).
 enum class Reduction { Sum, Max, Mean, Var };
 Floats reduce_all(Reduction op, const float* x, std::int64_t rows, std::int64_t cols, int threads);
 Floats reduce_axis0(Reduction op, const float* x, std::int64_t rows, std::int64_t cols,

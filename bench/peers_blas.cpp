@@ -1,4 +1,4 @@
-// Finding, opening and asking the BLAS libraries.
+// Finds and opens the BLAS libraries.
 #include "bench/peers_blas.h"
 
 #include <algorithm>
@@ -18,13 +18,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// An open library, and where its functions must come from. Several of these export the same names.
+/// An open library, and the file that must define its functions: several libraries export the same
+/// names.
 class Library {
  public:
   explicit Library(void* handle) : handle_(handle) { dlinfo(handle_, RTLD_DI_LINKMAP, &map_); }
   std::string path() const { return map_ == nullptr ? "" : map_->l_name; }
 
-  /// Null unless this very file defines it: a name found in another one would time the wrong peer.
+  /// Null unless this file itself defines the function: a definition in another library would time
+  /// the wrong peer.
   template <class Function>
   void find(const char* name, Function& function) const {
     void* found = dlsym(handle_, name);
@@ -55,7 +57,7 @@ void fill_openblas(const Library& library, Blas& blas) {
   if (config != nullptr) blas.version = config();
 }
 
-// BLIS counts in dim_t; these give it the signature of the others.
+// BLIS counts in dim_t; these wrappers have the signature of the others.
 std::int64_t (*blis_get_threads)() = nullptr;
 void (*blis_set_threads)(std::int64_t) = nullptr;
 
@@ -101,7 +103,7 @@ void fill_mkl(const Library& library, Blas& blas) {
   library.find("MKL_Set_Interface_Layer", set_interface);
   constexpr int kLp64 = 0;
   if (set_interface != nullptr) set_interface(kLp64);
-  // Else it takes fewer threads than it is told to.
+  // MKL may otherwise use fewer threads than it is told to.
   void (*set_dynamic)(int) = nullptr;
   library.find("MKL_Set_Dynamic", set_dynamic);
   if (set_dynamic != nullptr) set_dynamic(0);
@@ -139,13 +141,13 @@ struct Known {
   const char* package;
   std::vector<std::string> (*files)();
   void (*fill)(const Library& library, Blas& blas);
-  // Its idle workers spin for 100 or 200 ms, into the turns of whoever is measured next. This makes
-  // it 20 to 30 ms, which no pause within a turn reaches; what the user has set stays.
+  // Idle workers spin for 100 or 200 ms by default, into the turns of other candidates. This
+  // reduces it to 20 to 30 ms, more than any pause within a turn. A value set by the user stays.
   const char* patience = nullptr;
   const char* patience_value = nullptr;
 };
 
-// Opened in this order: MKL makes the files behind it visible to whatever is opened later.
+// Opened in this order: MKL makes its symbols visible to libraries opened later.
 constexpr std::array kKnown = {
     Known{"openblas", "Debian package libopenblas0-pthread",
           [] { return std::vector<std::string>{"libopenblas.so.0"}; }, fill_openblas,
@@ -164,15 +166,16 @@ constexpr auto kNames = [] {
   return names;
 }();
 
-/// Empty when it could be opened, else why not.
+/// Empty if it could be opened, else the reason.
 std::string open_one(const Known& known, Blas& blas) {
   if (known.patience != nullptr) setenv(known.patience, known.patience_value, 0);
   std::string why;
   for (const std::string& file : known.files()) {
-    // All its references are bound now, to itself: none goes to a library that is opened later.
+    // RTLD_NOW binds all references now, to the library itself: none can bind to a library opened
+    // later.
     void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      // The first is what people would expect to be found.
+      // The error of the first name tried is the one to report.
       const char* said = dlerror();
       if (why.empty() && said != nullptr) why = said;
       continue;

@@ -1,4 +1,4 @@
-// The BLAS libraries ours is compared with, opened at run time. Nothing here is linked.
+// The BLAS libraries that ours is compared with, opened at run time. Nothing here is linked.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace baregrad::bench::peers {
 
-// All of them count in 32 bits here: Debian's builds do, and MKL is told to.
+// All libraries use 32-bit integers: Debian's builds do, and MKL is told to.
 template <class T>
 using Gemm = void (*)(const char* trans_a, const char* trans_b, const int* m, const int* n,
                       const int* k, const T* alpha, const T* a, const int* lda, const T* b,
@@ -33,11 +33,11 @@ using GemmDnnl = int (*)(char trans_a, char trans_b, std::int64_t m, std::int64_
 inline constexpr int kRowMajor = 101;
 inline constexpr int kNoTrans = 111;
 
-/// One library. What it does not have is null.
+/// One library. Functions that it lacks are null.
 struct Blas {
   std::string name;
-  std::string version;  ///< as it says itself
-  std::string path;     ///< of the file it came from
+  std::string version;  ///< as reported by the library
+  std::string path;     ///< of the file that was opened
   Gemm<float> sgemm = nullptr;
   Gemm<double> dgemm = nullptr;
   Gemv<float> sgemv = nullptr;
@@ -51,7 +51,7 @@ struct Blas {
   int (*get_threads)() = nullptr;
 };
 
-/// Row-major C = A B, which is what a column-major library calls C' = B' A'.
+/// Row-major C = A B; a column-major library computes C' = B' A'.
 template <class T>
 void gemm(Gemm<T> call, int m, int n, int k, const T* a, const T* b, T* c) {
   constexpr T kOne = 1;
@@ -62,7 +62,7 @@ inline void gemm(GemmDnnl call, int m, int n, int k, const float* a, const float
   call('N', 'N', m, n, k, 1, a, k, b, n, 0, c, n);
 }
 
-/// One row or one column: what a user of a BLAS calls then.
+/// One row or one column: gemv.
 template <class T>
 void gemv(Gemv<T> call, int m, int n, int k, const T* a, const T* b, T* c) {
   constexpr T kOne = 1;
@@ -75,7 +75,7 @@ void gemv(Gemv<T> call, int m, int n, int k, const T* a, const T* b, T* c) {
   }
 }
 
-/// False where it cannot use so many.
+/// False where it cannot use so many threads.
 bool set_threads(const Blas& blas, int threads);
 
 /// Names for --peers.
@@ -83,10 +83,10 @@ std::span<const std::string_view> blas_names();
 
 struct OpenedBlas {
   std::vector<Blas> found;
-  std::vector<std::string> absent;  ///< "mkl is absent (PyPI package mkl): <what the system says>"
+  std::vector<std::string> absent;  ///< "mkl is absent (PyPI package mkl): <the system's message>"
 };
 
-/// Opens the libraries of these names, or all of them when there are none. They stay open.
+/// Opens the named libraries, or all if no name is given. They stay open.
 OpenedBlas open_blas(std::span<const std::string> names);
 
 }  // namespace baregrad::bench::peers

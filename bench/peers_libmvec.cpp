@@ -1,9 +1,9 @@
-// Loops that the compiler turns into calls of glibc's vector math library, libmvec.
+// Loops that the compiler vectorises with calls of glibc's vector math library, libmvec.
 #include <math.h>
 
 #include "bench/peers.h"
 
-// glibc says which functions have a vector form only to programs that gave IEEE arithmetic up.
+// glibc declares the vector forms only to programs compiled without strict IEEE arithmetic.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(_OPENMP)
 #if __GLIBC_PREREQ(2, 35)
 #define BAREGRAD_HAVE_LIBMVEC

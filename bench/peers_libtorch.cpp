@@ -1,4 +1,4 @@
-// Opening the libtorch peer.
+// Opens the libtorch peer.
 #include "bench/peers_libtorch.h"
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ Libtorch libtorch(Session& session) {
                  " names no file; `make bench` builds one and sets it");
     return nullptr;
   }
-  // Its own copy of every name: libtorch brings libraries that we open as peers too.
+  // RTLD_LOCAL keeps its symbols private: libtorch loads libraries that are peers here too.
   void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) throw ValueError(std::string(kVariable) + ": " + dlerror());
   auto* find =

@@ -1,4 +1,4 @@
-// Quantiles of samples, as benchmarks and the lab report them.
+// Quantiles of samples, for benchmarks and the lab.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace baregrad::bench {
 
-/// The sample nearest to quantile q of at least one, in order.
+/// The sample nearest to quantile q. `sorted` is ascending and not empty.
 inline double quantile(const std::vector<double>& sorted, double q) {
   return sorted[static_cast<std::size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
 }

@@ -1,4 +1,4 @@
-// Costs of a step, counted.
+// Counts the cost of a training step.
 #include "bench/step_cost.h"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a training step asks of the machine: arithmetic, by its sizes; pages, by the kernel's count.
+// The cost of a training step: arithmetic, from its sizes; page faults, from the kernel.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,16 @@
 
 namespace baregrad::bench {
 
-/// Of this process, all threads, since it began. Minor: the page was made or found in memory.
+/// Page faults of this process, all threads, since its start. Minor: the page was created or found
+/// in memory.
 struct PageFaults {
   std::int64_t minor = 0;
   std::int64_t major = 0;
 };
 PageFaults page_faults() noexcept;
 
-/// Floating-point operations of the products in forward and backward of linear layers; the first
-/// layer's input wants no gradient.
+/// Floating-point operations of the products in forward and backward of linear layers. The first
+/// layer's input needs no gradient.
 double mlp_step_flops(const std::vector<std::int64_t>& sizes, std::int64_t batch);
 
 }  // namespace baregrad::bench

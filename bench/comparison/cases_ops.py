@@ -1,4 +1,4 @@
-"""Rows 1 to 17 of the targets: products, elementwise work, reductions, the cost of a call."""
+"""Rows 1 to 17 of the targets: products, elementwise work, reductions, call overhead."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def reductions() -> Iterator[Case]:
             _random(4096, 1024)), {"torch": 1.3})
 
 
-# ---- What a call costs
+# ---- Call overhead
 
 
 def _scalar_graph(library: object, leaf: Callable[[float], object]) -> Work:

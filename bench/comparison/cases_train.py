@@ -25,7 +25,7 @@ def _normal(*shape: int) -> Array:
 
 
 def _same_weights(ours: Any, theirs: Any) -> None:
-    """Both networks begin with PyTorch's first weights."""
+    """Both networks start with PyTorch's initial weights."""
     ours.load_state_dict({name: bg.asarray(value.detach().numpy().copy())
                           for name, value in theirs.state_dict().items()})
 

@@ -1,4 +1,4 @@
-"""Nobody is timed before all agree on the result."""
+"""Checks that all implementations agree before any is timed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def array(value: object) -> np.ndarray:
 
 
 def agreeing(works: Mapping[str, Work], rtol: float = 1e-4, atol: float = 1e-5) -> Mapping[str, Work]:
-    """Calls each once: a training step has gone on by one then."""
+    """Calls each implementation once. This advances a training step by one."""
     results = {name: array(work()) for name, work in works.items()}
     for name, result in results.items():
         np.testing.assert_allclose(result, results["ours"], rtol=rtol, atol=atol, err_msg=name)

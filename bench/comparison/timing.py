@@ -10,16 +10,15 @@ from dataclasses import dataclass
 
 Work = Callable[[], object]
 
-# Threads of OpenBLAS and of OpenMP go on spinning after their work, for 20 ms and more: whoever comes
-# next waits until they sleep.
+# Threads of OpenBLAS and of OpenMP spin for 20 ms and more after their work: wait until they sleep.
 SETTLE_SECONDS = 0.04
-# Afterwards one's own threads are awake and caches warm again.
+# After this the candidate's own threads are awake and its caches are warm.
 WARM_SECONDS = 0.001
 
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of one call: the median of the samples, and where eight tenths of them lie."""
+    """Seconds per call: the median of the samples, and the range of the middle eight tenths."""
 
     median: float
     p10: float
@@ -35,7 +34,7 @@ class Times:
 
 
 def _calls_per_sample(work: Work, seconds: float) -> int:
-    """How many calls fill one sample; the first calls, which warm caches up, do not count."""
+    """The number of calls in one sample. The first calls, which warm the caches, do not count."""
     work()
     calls = 1
     while True:
@@ -45,7 +44,7 @@ def _calls_per_sample(work: Work, seconds: float) -> int:
         elapsed = time.perf_counter() - start
         if elapsed >= seconds or calls >= 1_000_000:
             return calls
-        # At most ten times more at once: the first measurement may be far off.
+        # At most ten times more calls per step: the first measurement may be far off.
         calls = max(calls + 1, min(10 * calls, int(1.2 * calls * seconds / max(elapsed, 1e-9))))
 
 
@@ -63,7 +62,7 @@ def _sample(work: Work, calls: int) -> float:
 
 
 def measure(works: Mapping[str, Work], rounds: int, sample_seconds: float) -> dict[str, Times]:
-    """Each round takes one sample of everybody, in an order drawn anew."""
+    """Each round takes one sample of every implementation, in a new random order."""
     calls = {name: _calls_per_sample(work, sample_seconds) for name, work in works.items()}
     samples: dict[str, list[float]] = {name: [] for name in works}
     order = random.Random(0)

@@ -18,7 +18,7 @@ SOURCES = [HERE / "peer.cpp", HERE / "peer.h", HERE / "build.py"]
 
 
 def command(output: Path) -> tuple[list[str], str]:
-    """The compiler's words, and the version they build against."""
+    """Returns the compiler command, and the version it builds against."""
     import torch
     from torch.utils.cpp_extension import include_paths, library_paths
 

@@ -1,5 +1,5 @@
-// libtorch at the work of our rows. Built against the library and headers of a PyTorch wheel by
-// bench/libtorch/build.py, opened by bench/peers_libtorch.cpp.
+// Our benchmark rows in libtorch. Built by bench/libtorch/build.py against the library and headers
+// of a PyTorch wheel, opened by bench/peers_libtorch.cpp.
 #include "peer.h"
 
 #include <cmath>
@@ -49,7 +49,7 @@ at::Tensor ten_ops_of(const at::Tensor& a, const at::Tensor& b) {
   return relu(k);
 }
 
-/// The gradient is dropped, not set to zero, as ours is.
+/// The gradient is dropped, not set to zero, as in our rows.
 void drop_grad(at::Tensor& t) { t.mutable_grad() = at::Tensor(); }
 
 void ten_ops(float first, float second, float* grads, int64_t calls) {

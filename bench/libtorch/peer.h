@@ -1,12 +1,12 @@
-// What bench/libtorch/peer.cpp offers: the same work as our rows, done by libtorch. Plain C, so
-// that the benchmarks can open it at run time and know nothing of PyTorch.
+// The functions of bench/libtorch/peer.cpp: the work of our rows, done by libtorch. A C interface,
+// so that the benchmarks can open it at run time without knowing PyTorch.
 #pragma once
 
 #include <stdint.h>
 
 extern "C" {
 
-/// Every function does its work `calls` times over.
+/// Every function does its work `calls` times.
 struct BaregradLibtorchPeer {
   const char* (*version)();
   void (*set_threads)(int threads);
@@ -14,12 +14,13 @@ struct BaregradLibtorchPeer {
   void (*add)(int64_t n, int64_t calls);
   /// A block of `bytes`; one write per page where `touch` is not 0.
   void (*allocate)(int64_t bytes, int touch, int64_t calls);
-  /// Ten ops on two numbers, backward, gradients dropped. Leaves those of the last call in `grads`.
+  /// Ten ops on two numbers, backward, gradients dropped. Writes the gradients of the last call to
+  /// `grads`.
   void (*ten_ops)(float a, float b, float* grads, int64_t calls);
   /// x = x + leaf, `nodes` times, backward.
   void (*chain)(int64_t nodes, int64_t calls);
-  /// A network of fully connected layers with relu between them: forward, mean square, backward,
-  /// gradient descent. `sizes` has `count` entries, from the input's features to the output's.
+  /// A network of linear layers with relu between them: forward, mean square, backward, gradient
+  /// descent. `sizes` has `count` entries, from input features to output features.
   void (*step)(const int64_t* sizes, int count, int64_t batch, int64_t calls);
 };
 
