@@ -1,5 +1,5 @@
-// baregrad.autograd: recording, gradients by hand, recomputation, checks. Functions with a gradient
-// of their own are in autograd_function.cpp.
+// baregrad.autograd: recording, gradients, checkpointing, gradient checks. Functions with their own
+// gradient are in autograd_function.cpp.
 #include "baregrad/autograd.h"
 
 #include "autograd/owned.h"
@@ -83,7 +83,7 @@ void bind_gradients(nb::module_& m) {
     for (const Tensor& t : tensors) autograd::add_visible_handle(t);
   });
   m.def("live_nodes", &autograd::live_nodes,
-        "Nodes of recorded graphs that are alive in this process, leaves not counted.\n\n"
+        "The number of live graph nodes in this process, without leaves.\n\n"
         ">>> before = bg.autograd.live_nodes()\n"
         ">>> y = bg.tensor(2.0, requires_grad=True) * 3\n"
         ">>> bg.autograd.live_nodes() - before\n"
@@ -93,7 +93,7 @@ void bind_gradients(nb::module_& m) {
 void bind_checks(nb::module_& m) {
   def_check(m, "gradcheck", &autograd::gradcheck, {},
             "Compares the gradients of fn(*inputs) with finite differences; float64 inputs.\n\n"
-            "Raises RuntimeError with what differs where, or returns False.\n\n"
+            "Raises RuntimeError that describes the difference, or returns False.\n\n"
             ">>> x = bg.tensor([0.5, 1.5], dtype=bg.float64, requires_grad=True)\n"
             ">>> bg.autograd.gradcheck(bg.sin, x)\n"
             "True");

@@ -1,4 +1,4 @@
-// autograd.Function: a class in Python with a forward and a backward, as a node of the graph.
+// autograd.Function: a Python class with a forward and a backward, as a node of the graph.
 #include <any>
 #include <unordered_set>
 
@@ -14,8 +14,8 @@ namespace {
 using autograd::Context;
 using autograd::Tensors;
 
-/// What forward and backward get as `ctx`. The graph owns the context and keeps this object alive,
-/// hence not the other way round.
+/// The `ctx` of forward and backward. The graph owns the context and keeps this object alive, so
+/// this object does not own the context.
 struct FunctionCtx {
   std::weak_ptr<Context> context;
   nb::tuple needs_input_grad;
@@ -27,16 +27,16 @@ struct FunctionCtx {
   }
 };
 
-/// What the graph keeps of a call, in Context::data.
+/// The graph's record of a call, in Context::data.
 struct PythonCall {
   PythonOwner function;
   PythonOwner ctx;
-  std::vector<bool> is_tensor;  ///< by argument of forward
+  std::vector<bool> is_tensor;  ///< one entry per argument of forward
 };
 constexpr const char* kCall = "python";
 
-/// Names of nodes outlive them: one copy of each, for the life of the process. Under the
-/// interpreter's lock.
+/// Names of nodes outlive the nodes: one copy of each name, for the life of the process. Accessed
+/// under the interpreter's lock.
 std::unordered_set<std::string>* g_kept_names = nullptr;
 const char* kept_name(const std::string& name) {
   if (g_kept_names == nullptr) g_kept_names = new std::unordered_set<std::string>;
@@ -49,7 +49,7 @@ const char* kept_name(const std::string& name) {
                   " arguments that its forward takes; None stands for those without one");
 }
 
-/// One gradient per tensor argument out of one per argument.
+/// Picks the gradients of tensor arguments from the gradients of all arguments.
 Tensors gradients_from(nb::handle result, const PythonCall& call) {
   const nb::handle function = call.function.get();
   const Tensors given = result.is_none() ? Tensors(1) : tensors_from(result, "backward");
@@ -111,7 +111,7 @@ Tensors tensors_in(nb::handle result, const char* name) {
   return outputs;
 }
 
-/// `separate`: forward does not get ctx, setup_context does.
+/// `separate`: setup_context gets ctx, and forward does not.
 nb::object apply(nb::object function, bool separate, const nb::args& args) {
   const char* name = kept_name(nb::cast<std::string>(function.attr("__name__")));
   autograd::FunctionCall call(name, &call_backward);
@@ -133,7 +133,7 @@ nb::object apply(nb::object function, bool separate, const nb::args& args) {
     } else {
       result = function.attr("forward")(ctx, *args);
     }
-    // A list is read twice, and belongs to the function: a copy of it is what counts.
+    // The list belongs to the user's function and is read twice: take a copy.
     if (PyList_Check(result.ptr()) != 0) result = elements_of(result);
     if (separate) function.attr("setup_context")(ctx, nb::borrow<nb::tuple>(args), result);
   }
@@ -160,7 +160,7 @@ void drop_owners(Context& context) noexcept {
 
 void bind_autograd_function(nb::module_& m) {
   nb::class_<FunctionCtx>(m, "FunctionCtx", nb::dynamic_attr(),
-                          "What a Function's forward leaves for its backward. Takes any attribute.")
+                          "The context that forward fills for backward. Any attribute may be set.")
       .def(
           "save_for_backward",
           [](FunctionCtx& self, const nb::args& tensors) {
@@ -168,12 +168,12 @@ void bind_autograd_function(nb::module_& m) {
                 ->save_for_backward(tensors_from(tensors, "save_for_backward"));
           },
           nb::sig("def save_for_backward(self, *tensors: Tensor | None) -> None"),
-          "Keeps inputs and outputs of forward; overwriting them later is noticed.")
+          "Saves tensors for backward, which checks that they were not overwritten.")
       .def_prop_ro(
           "saved_tensors",
           [](FunctionCtx& self) { return optional_tuple(self.locked("saved_tensors")->saved()); },
           nb::sig("def saved_tensors(self) -> tuple[Tensor, ...]"),
-          "What save_for_backward kept, connected to its history.")
+          "The tensors given to save_for_backward, with their history.")
       .def(
           "mark_non_differentiable",
           [](FunctionCtx& self, const nb::args& outputs) {
@@ -185,7 +185,7 @@ void bind_autograd_function(nb::module_& m) {
       .def_prop_ro(
           "needs_input_grad", [](const FunctionCtx& self) { return self.needs_input_grad; },
           nb::sig("def needs_input_grad(self) -> tuple[bool, ...]"),
-          "For each argument of forward: is its gradient wanted?");
+          "For each argument of forward: whether its gradient is needed.");
   m.def("_apply", &apply,
         nb::sig("def _apply(function: object, separate: bool, /, *args: object) -> object"));
 }

@@ -1,5 +1,5 @@
-// The bindings: one file per room of the engine. They convert arguments and results and compute
-// nothing; what Python sees is declared in the bind_* functions, with its documentation.
+// The bindings: one file per folder of the engine. They convert arguments and results and compute
+// nothing. The bind_* functions declare what Python sees, with its documentation.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,7 +11,7 @@ namespace nb = nanobind;
 void bind_errors();
 void bind_dtypes(nb::module_& m);
 void bind_tensor(nb::module_& m);
-/// Methods of Tensor by which other libraries share its memory.
+/// Methods of Tensor through which other libraries share its memory.
 void bind_interop();
 void bind_creation(nb::module_& m);
 void bind_random(nb::module_& m);

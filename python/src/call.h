@@ -1,4 +1,4 @@
-// Calls into the engine: without the interpreter's lock where they are long.
+// Calls into the engine. Long calls release the interpreter's lock.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace baregrad::python {
 
-/// Elements beyond which an op takes microseconds: giving the lock away and taking it back costs
-/// some 50 ns, which is then nothing.
+/// An op of more elements takes microseconds. Releasing and taking the lock costs some 50 ns, which
+/// is then negligible.
 inline constexpr std::int64_t kLongWork = 4096;
 
-/// Without the lock for the length of a scope. Use it instead of nanobind's: a thread that comes
-/// back when the interpreter is going away waits for the end of the process. Python up to 3.13
-/// would end the thread in the middle of C++, which ends the process with an abort.
+/// Releases the lock for a scope. Use it instead of nanobind's class: a thread that returns during
+/// the interpreter's shutdown waits here until the process ends. Python up to 3.13 would exit the
+/// thread in the middle of C++ code, which aborts the process.
 class LockReleased {
  public:
   LockReleased() noexcept {
@@ -33,7 +33,7 @@ class LockReleased {
   }
   LockReleased(const LockReleased&) = delete;
   LockReleased& operator=(const LockReleased&) = delete;
-  /// In the child of a fork.
+  /// Called in the child of a fork.
   static void forget_others() noexcept;
   /// Whether another thread is in such a scope: it may be reading any tensor.
   static bool others_inside() noexcept { return inside_ != own_inside_; }
@@ -41,18 +41,19 @@ class LockReleased {
  private:
   friend class Waiting;
   static void come_back(PyThreadState* state) noexcept;
-  /// Until nobody waits for all to be out.
+  /// Waits while a thread in wait_for_other_threads() waits for all others to leave.
   static void let_pass() noexcept;
 
-  // All are changed and read with the lock held.
+  // All are accessed with the lock held.
   static inline std::int64_t inside_ = 0;
-  static inline std::int64_t waiting_ = 0;  // threads that wait for all to be out
+  static inline std::int64_t waiting_ = 0;  // threads in wait_for_other_threads()
   static inline thread_local std::int64_t own_inside_ = 0;
   PyThreadState* state_ = nullptr;
 };
 
-/// Before all handles of a tensor get other elements: lets the calls that other threads have begun
-/// end. Throws ValueError, in the name of `who`, where they take longer than four seconds.
+/// Call this before the elements of a shared tensor are replaced: it waits until running calls of
+/// other threads have ended. Throws ValueError, in the name of `who`, when they take longer than
+/// four seconds.
 void wait_for_other_threads(const char* who);
 
 /// Calls f, without the lock if the work is long. f must not touch Python objects.

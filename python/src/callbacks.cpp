@@ -1,4 +1,4 @@
-// Tensors and Python functions that hooks and graphs take, in both directions.
+// Converts tensors and Python functions for hooks and graphs, in both directions.
 #include "callbacks.h"
 
 namespace baregrad::python {

@@ -1,4 +1,4 @@
-// Python functions that the engine calls, and the lists of tensors that go in and out of them.
+// Python functions that the engine calls, and their lists of tensors.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace baregrad::python {
 
-/// A new Python tensor, None where there is none.
+/// A new Python tensor; None for an undefined tensor.
 inline nb::object tensor_or_none(Tensor tensor) {
   if (!tensor.defined()) return nb::none();
   return nb::steal(wrap(std::move(tensor)));
@@ -24,8 +24,8 @@ std::vector<Tensor> tensors_from(nb::handle object, const char* who);
 /// None where a tensor is undefined.
 nb::tuple optional_tuple(const std::vector<Tensor>& tensors);
 
-/// A Python function as a hook of a tensor. Backward runs without the lock, perhaps on another
-/// thread.
+/// A Python function as a hook of a tensor. Backward runs without the lock and may call it on
+/// another thread.
 struct PythonHook {
   PythonOwner function;
   Tensor operator()(const Tensor& gradient) const;
@@ -38,12 +38,13 @@ struct PythonFunction {
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
 };
 
-/// What the context of a Function in Python keeps (autograd_function.cpp): for the collector.
+/// The Python owners in the context of a Function (autograd_function.cpp), for the garbage
+/// collector.
 std::vector<const PythonOwner*> owners_in(const autograd::Context& context) noexcept;
 void drop_owners(autograd::Context& context) noexcept;
 
-/// callable(*tensors), which gives a tensor or several. Takes the interpreter's lock, whichever
-/// thread calls; what it raises goes through the engine unchanged.
+/// callable(*tensors), which returns a tensor or several. It takes the interpreter's lock on any
+/// thread. Its exceptions pass through the engine unchanged.
 std::function<std::vector<Tensor>(const std::vector<Tensor>&)> python_function(nb::object callable,
                                                                                const char* who);
 

@@ -1,5 +1,5 @@
-// How the engine's small types look in Python: numbers, shapes, axes, dtypes and operands. Include
-// in every file of bindings, so that all agree.
+// Conversions of the engine's small types: numbers, shapes, axes, dtypes and operands. Include it
+// in every file of bindings, so that all use the same casters.
 #pragma once
 
 #include <optional>
@@ -18,25 +18,25 @@ namespace nb = nanobind;
 /// The type object of baregrad.Tensor; set by bind_tensor.
 extern PyTypeObject* g_tensor_type;
 
-/// The tensor inside, or nullptr when `object` is none (or one whose __init__ never ran).
+/// The tensor inside, or nullptr when `object` is not a tensor (or its __init__ never ran).
 inline const Tensor* tensor_in(PyObject* object) noexcept {
   if (!PyObject_TypeCheck(object, g_tensor_type) || !nb::inst_ready(object)) return nullptr;
   return nb::inst_ptr<Tensor>(object);
 }
-/// A new reference to a Python tensor; the fast way that all operators take.
+/// A new reference to a Python tensor. This is the fast path of all operators.
 PyObject* wrap(Tensor&& tensor);
 
-/// False, without a Python error, when `object` is no number. An integer beyond 64 bits is an
-/// error: then it throws.
+/// False, without a Python error, when `object` is not a number. Throws for an integer beyond 64
+/// bits.
 bool number_from(PyObject* object, Scalar& out);
 /// Accepts dtype objects, their names, Python's bool, int and float, and NumPy's dtypes.
 std::optional<DType> dtype_from(PyObject* object);
 /// baregrad.float32 and so on: one object each, for the life of the process. Borrowed.
 PyObject* dtype_object(DType dtype) noexcept;
-/// An integer or a sequence of them. A bool is none: x.sum(True) is a mistake.
+/// An integer or a sequence of integers. A bool is refused: x.sum(True) is a mistake.
 bool dims_from(PyObject* object, Dims& out);
 
-/// The number of a diagonal: an integer of any size. Beyond 64 bits it is as far as one can be.
+/// The number of a diagonal: an integer of any size. Values beyond 64 bits saturate.
 struct Offset {
   std::int64_t value = 0;
 };
@@ -67,7 +67,7 @@ struct type_caster<baregrad::Scalar> {
   }
 };
 
-/// As nanobind's, but that a bool is no integer.
+/// As nanobind's, but a bool is not an integer.
 template <>
 struct type_caster<std::int64_t> {
   NB_TYPE_CASTER(std::int64_t, const_name("int"))
@@ -130,12 +130,12 @@ struct type_caster<baregrad::Dims> {
   }
 };
 
-/// None is all of them.
+/// None means all axes.
 template <>
 struct type_caster<baregrad::Axes> {
   NB_TYPE_CASTER(baregrad::Axes, const_name("int | collections.abc.Sequence[int] | None"))
   bool from_python(handle source, uint32_t, cleanup_list*) {
-    if (source.is_none()) return true;  // what the value is from the start
+    if (source.is_none()) return true;  // the default value
     baregrad::Dims axes;
     if (!baregrad::python::dims_from(source.ptr(), axes)) return false;
     value = baregrad::Axes(axes);

@@ -15,7 +15,7 @@ nb::object sequence_elements(nb::handle object) noexcept {
   if (PyUnicode_CheckExact(source) || PyBytes_CheckExact(source)) return {};
   if (!PySequence_Check(source)) return {};
   nb::object elements = nb::steal(PySequence_Tuple(source));
-  // Another overload may take the object.
+  // Another overload may accept the object.
   if (!elements.is_valid()) PyErr_Clear();
   return elements;
 }

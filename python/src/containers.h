@@ -1,11 +1,11 @@
-// Lists, dictionaries and what else Python holds other objects in, as C++ reads them.
+// Reads lists, dictionaries and other Python containers from C++.
 //
 // Reading an element may run its own code (__index__, __float__, __str__, ...), which may change
-// the container or drop the element. So what is read is a copy of the container that owns its
-// elements: no file of bindings reads a caller's list or dict by borrowed references.
+// the container or drop the element. Therefore a copy of the container, which owns its elements, is
+// read. No file of bindings reads a caller's list or dict through borrowed references.
 //
-// The casters here take the place of nanobind's, which borrow from lists, and are noexcept: there,
-// an error that an element's own code raised would end the process.
+// The casters here replace nanobind's. Those borrow from lists and are noexcept: an error raised by
+// an element's own code would end the process.
 #pragma once
 
 #include <map>
@@ -23,22 +23,22 @@
 
 namespace baregrad::python {
 
-/// The elements of a list, tuple or any other iterable as they are now. Throws what iterating
+/// The elements of a list, tuple or other iterable at this moment. Throws what the iteration
 /// raises.
 nb::tuple elements_of(nb::handle iterable);
-/// The same of what counts as a sequence among arguments; invalid, without a Python error, for
-/// anything else (str and bytes included).
+/// The same for arguments that count as a sequence. Invalid, without a Python error, for anything
+/// else (including str and bytes).
 nb::object sequence_elements(nb::handle object) noexcept;
 
 using Entry = std::pair<nb::object, nb::object>;
-/// The entries of a dict, or of any mapping, as they are now.
+/// The entries of a dict or another mapping at this moment.
 std::vector<Entry> entries_of(nb::handle mapping);
 
 }  // namespace baregrad::python
 
 namespace nanobind::detail {
 
-// The constraints make these more special than nanobind's own.
+// The constraints make these casters more specialised than nanobind's.
 
 template <class T>
 requires(!noexcept(std::declval<make_caster<T>&>().from_python(
@@ -124,7 +124,8 @@ struct type_caster<std::pair<First, Second>> {
   }
 };
 
-/// The first alternative that takes the object as it is, else the first that can convert it.
+/// The first alternative that takes the object without conversion, else the first that can convert
+/// it.
 template <class... Ts>
 struct type_caster<std::variant<Ts...>> {
   using Any = std::variant<Ts...>;

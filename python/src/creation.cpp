@@ -1,4 +1,4 @@
-// Creation functions: the array API's, with its signatures, and PyTorch's spellings of them.
+// Creation functions: those of the array API, with its signatures, and PyTorch's spellings.
 #include "creation.h"
 
 #include <cmath>
@@ -47,7 +47,7 @@ void def_like(nb::module_& m, const char* name, Like make, const char* doc) {
       nb::arg("requires_grad") = false, doc);
 }
 
-/// The array API names the diagonal k; PyTorch passes it second, or names it diagonal.
+/// The array API calls the diagonal k; PyTorch passes it second, or calls it diagonal.
 void def_triangle(nb::module_& m, const char* name, Triangle make, const char* doc) {
   const auto call = [make](const Tensor& x, Offset k) {
     return unlocked(x.numel(), [&] { return make(x, k.value); });
@@ -110,7 +110,7 @@ Tensor as_tensor(nb::handle object, DTypeOption dtype, Device, std::optional<boo
   return tensor_from(object, {"as_tensor", dtype, copy});
 }
 
-/// A copy, always, and a leaf.
+/// Always a copy, and a leaf.
 Tensor make_tensor(nb::handle data, DTypeOption dtype, Device, bool requires_grad) {
   Tensor out = tensor_from(data, {"tensor", dtype, true});
   return with_grad(out.requires_grad() ? out.detach() : std::move(out), requires_grad, "tensor");
@@ -157,7 +157,7 @@ tensor([5., 0.], dtype=baregrad.float64))");
         nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
         nb::sig("def as_tensor(data: typing.Any, /, dtype: DType | None = None, device: str | None "
                 "= None, copy: bool | None = None) -> Tensor"),
-        R"(The same as asarray, by PyTorch's name.
+        R"(The same as asarray, under PyTorch's name.
 
 >>> bg.as_tensor((True, False))
 tensor([ True, False]))");
@@ -172,7 +172,7 @@ tensor([ True, False]))");
 tensor([1.0000, 2.5000]))");
   m.def("from_numpy", &from_numpy, nb::arg().none(),
         nb::sig("def from_numpy(array: typing.Any, /) -> Tensor"),
-        R"(A tensor on a NumPy array's memory; a ValueError where it cannot be shared.
+        R"(A tensor that shares a NumPy array's memory; ValueError if it cannot.
 
 >>> bg.from_numpy(np.arange(3))
 tensor([0, 1, 2]))");
@@ -180,7 +180,7 @@ tensor([0, 1, 2]))");
         nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
         nb::sig("def from_dlpack(x: typing.Any, /, *, device: str | None = None, copy: bool | None "
                 "= None) -> Tensor"),
-        R"(A tensor on the memory of an array of any library that speaks DLPack.
+        R"(A tensor that shares the memory of an array of a library with DLPack.
 
 Read-only memory is copied, since a tensor can be written.
 
@@ -189,7 +189,7 @@ tensor([1., 1.], dtype=baregrad.float64))");
 }
 
 void bind_filled(nb::module_& m) {
-  def_shaped(m, "empty", &empty, R"(A tensor of a shape, with whatever is in its memory.
+  def_shaped(m, "empty", &empty, R"(A tensor with uninitialised elements.
 
 >>> bg.empty((2, 3)).shape
 (2, 3))");
@@ -203,7 +203,7 @@ tensor([[0., 0., 0.],
 >>> bg.ones(3, dtype=bg.int32)
 tensor([1, 1, 1], dtype=baregrad.int32))");
   def_like(m, "empty_like", &empty_like,
-           R"(A tensor of x's shape and dtype, with whatever is in its memory.
+           R"(A tensor of x's shape and dtype, with uninitialised elements.
 
 >>> bg.empty_like(bg.ones(3)).shape
 (3,))");
@@ -241,7 +241,7 @@ void bind_ranges(nb::module_& m) {
         nb::sig("def arange(start: bool | int | float, /, stop: bool | int | float | None = None, "
                 "step: bool | int | float = 1, *, dtype: DType | None = None, device: str | None = "
                 "None, requires_grad: bool = False) -> Tensor"),
-        R"(start, start + step, ... before stop; one argument alone is the stop.
+        R"(start, start + step, ... before stop; a single argument is the stop.
 
 >>> bg.arange(1, 7, 2)
 tensor([1, 3, 5]))");
@@ -251,7 +251,7 @@ tensor([1, 3, 5]))");
         nb::sig("def linspace(start: bool | int | float, stop: bool | int | float, /, num: int, *, "
                 "dtype: DType | None = None, device: str | None = None, endpoint: bool = True, "
                 "requires_grad: bool = False) -> Tensor"),
-        R"(num values at equal distances from start to stop.
+        R"(num evenly spaced values from start to stop.
 
 >>> bg.linspace(0, 1, 3)
 tensor([0.0000, 0.5000, 1.0000]))");

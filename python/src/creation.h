@@ -1,5 +1,5 @@
-// What creation functions have in common: a shape as one argument or several, a dtype, a device,
-// and whether the result is a leaf that wants gradients.
+// Common arguments of creation functions: a shape as one argument or several, a dtype, a device,
+// and requires_grad.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ inline Tensor with_grad(Tensor&& x, bool wanted, const char* who) {
   return std::move(x);
 }
 
-/// Elements of a shape, or any number beyond kLongWork.
+/// The number of elements of a shape. May return any number beyond kLongWork instead.
 inline std::int64_t work_of(const Dims& shape) noexcept {
   std::int64_t work = 1;
   for (const std::int64_t size : shape) {

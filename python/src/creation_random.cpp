@@ -1,4 +1,4 @@
-// Random tensors and the generators they are drawn from.
+// Random tensors and generators.
 #include <random>
 #include <utility>
 
@@ -9,7 +9,7 @@ namespace {
 
 using Drawn = Tensor (*)(const Dims&, DType, Generator*);
 
-/// name(2, 3) and name((2, 3)), drawn from `generator` or the process-wide one.
+/// name(2, 3) and name((2, 3)), drawn from `generator` or from the default one.
 void def_drawn(nb::module_& m, const char* name, Drawn draw, const char* doc) {
   const auto call = [draw, name](const Dims& shape, DTypeOption dtype, Generator* generator,
                                  bool requires_grad) {
@@ -119,7 +119,7 @@ void bind_generator(nb::module_& m) {
           },
           nb::arg("seed"), nb::rv_policy::none,
           nb::sig("def manual_seed(self, seed: int) -> Generator"),
-          "Starts again, with this seed; gives the generator.")
+          "Restarts with this seed; returns the generator.")
       .def("seed", &seed_by_chance, "Starts again with a seed of the system's; gives the seed.")
       .def(
           "initial_seed", [](const Generator& generator) { return generator.state().seed; },
@@ -202,7 +202,7 @@ tensor([3, 3]))");
         return unlocked(p.numel(), [&] { return bernoulli(p, generator); });
       },
       nb::arg("p"), nb::kw_only(), nb::arg("generator") = nb::none(),
-      R"(1 with the probability that stands in p, else 0; a number p comes with a size.
+      R"(1 with probability p, else 0. p is a tensor, or a number with a size.
 
 >>> bg.bernoulli(bg.asarray([0.0, 1.0]))
 tensor([0., 1.]))");

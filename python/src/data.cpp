@@ -1,4 +1,5 @@
-// baregrad._core.data: datasets and the loader. Python datasets become the engine's by an adapter.
+// baregrad._core.data: datasets and the loader. An adapter makes Python datasets datasets of the
+// engine.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -21,8 +22,8 @@ namespace {
 
 using namespace data;
 
-/// Whether a batch of a single field is the tensor itself, not a tuple around it: what the items
-/// of a Python dataset look like decides. Known once there is a batch.
+/// Whether a batch of a single field is the tensor itself instead of a tuple with one tensor. The
+/// items of a Python dataset decide this; it is known after the first batch.
 using Bare = std::shared_ptr<std::atomic<bool>>;
 Bare make_bare() { return std::make_shared<std::atomic<bool>>(false); }
 
@@ -36,8 +37,8 @@ nb::object python_of(const Batch& batch, bool bare) {
   return nb::tuple(list);
 }
 
-/// The fields of an item or of a transformed batch: those of a tuple or list, else the thing
-/// itself.
+/// The fields of an item or of a transformed batch: the elements of a tuple or list, else the
+/// object itself.
 class Fields {
  public:
   Fields() : asarray_(nb::module_::import_("baregrad._core").attr("asarray")) {}
@@ -71,8 +72,8 @@ Batch batch_of(std::vector<Tensor> fields, const char* what) {
   return batch;
 }
 
-/// Anything in Python with a length and items. Threads take the interpreter's lock for the items,
-/// and stack them without it.
+/// A Python object with a length and items. Threads take the interpreter's lock to get items, and
+/// stack them without it.
 class PythonDataset final : public Dataset {
  public:
   explicit PythonDataset(nb::object items) : items_(std::move(items)) {}
@@ -130,12 +131,13 @@ Source source_of_python(nb::object items) {
   return {std::move(dataset), std::move(bare)};
 }
 
-/// The transform of a loader: called with what a loop would see, and a generator of its own.
+/// The transform of a loader. It is called with the batch that a loop would get, and with its own
+/// generator.
 std::function<Batch(Batch, Generator&)> transform_of(nb::callable function, Bare from, Bare to) {
   return [owner = PythonOwner(std::move(function)), from = std::move(from), to = std::move(to)](
              const Batch& batch, Generator& generator) {
     const LockTaken locked;
-    // A copy of the generator: the function may keep it.
+    // A copy of the generator, because the function may keep it.
     auto own = std::make_unique<Generator>();
     own->set_state(generator.state());
     const nb::object result = owner.get()(python_of(batch, from->load()),
@@ -158,13 +160,13 @@ class Loader : public Exclusive {
     loader_ = std::make_unique<DataLoader>(source.dataset, std::move(options));
   }
   ~Loader() {
-    // Its threads may need the lock to come to their end.
+    // The loader's threads may need the lock to finish.
     const LockReleased unlocked;
     loader_.reset();
   }
 
-  /// None at the end of the epoch and ever after. A batch that cannot be made is passed over: the
-  /// next call goes on after it. An interrupt passes over nothing.
+  /// Returns None at the end of the epoch and in all later calls. A batch that fails is skipped:
+  /// the next call returns the one after it. An interrupt skips nothing.
   nb::object next() {
     Batch batch;
     const bool more = exclusively(*this, [&] {
@@ -183,13 +185,13 @@ class Loader : public Exclusive {
     return more ? python_of(batch, bare_->load()) : nb::none();
   }
 
-  /// With whoever works on it alone.
+  /// Runs f with exclusive access to the loader.
   template <class F>
   auto with(F&& f) {
     return exclusively(*this, [&] { return f(*loader_); });
   }
 
-  /// Where to go on, or to begin.
+  /// Sets the position, in the epoch or at its start.
   void load_state(const State& state) {
     exclusively(*this, [&] {
       loader_->load_state(state);
@@ -198,7 +200,7 @@ class Loader : public Exclusive {
   }
 
  private:
-  /// Of the exception in flight: Ctrl-C, or another one that is no Exception in Python.
+  /// Whether the exception in flight is Ctrl-C, or another one that is not a Python Exception.
   static bool is_interrupt() {
     try {
       throw;
@@ -241,7 +243,7 @@ void bind_source(nb::module_& m) {
   m.def(
       "image_source",
       [](const Tensor& images, const Tensor& labels, float mean, float std) {
-        // One channel, as convolutions expect it.
+        // Adds the channel axis that convolutions expect.
         const Tensor planes = images.ndim() == 3 ? expand_dims(images, {1}) : images;
         return Source{std::make_shared<TensorDataset>(planes, labels, Scaling{mean, std})};
       },
@@ -288,14 +290,14 @@ void bind_loader(nb::module_& m) {
           nb::arg("epoch"))
       .def(
           "rest", [](Loader& self) { self.with([](auto& l) { l.set_epoch(l.epoch()); }); },
-          "Leaves the epoch; returns when no worker is at work any more.")
+          "Ends the epoch; returns when all workers are idle.")
       .def(
           "is_free",
           [](Loader& self) {
             const std::unique_lock lock(self.mutex, std::try_to_lock);
             return lock.owns_lock();
           },
-          "Whether no other thread is at work on it.")
+          "Whether no other thread is using it.")
       .def("state",
            [](Loader& self) { return dict_of(self.with([](auto& l) { return l.state(); })); })
       .def(

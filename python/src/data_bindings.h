@@ -1,4 +1,4 @@
-// Parts of baregrad.data that are bound in files of their own.
+// Parts of baregrad.data that have binding files of their own.
 #pragma once
 
 #include "bindings.h"

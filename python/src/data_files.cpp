@@ -1,4 +1,4 @@
-// baregrad._core.data: readers of files with examples, and the sets everybody starts with.
+// baregrad._core.data: readers of data files, and the standard data sets.
 #include "baregrad/data_files.h"
 
 #include <filesystem>
@@ -22,7 +22,7 @@ using Path = std::filesystem::path;
 using Names = std::vector<std::string>;
 using CsvTuple = nb::typed<nb::tuple, Names, Tensor, std::optional<Tensor>, Names>;
 
-/// None is the usual limit, which the engine calls 0.
+/// None is the default limit, which the engine writes as 0.
 std::uint64_t limit_of(std::optional<std::uint64_t> max_bytes) {
   if (max_bytes == 0) throw ValueError("max_bytes must be at least 1, or None for the usual limit");
   return max_bytes.value_or(0);

@@ -1,5 +1,5 @@
-// The memory layout that DLPack, the exchange format of array libraries, prescribes: version 1 and
-// the one before versions were written down. Field order and widths are the format's.
+// The memory layout of DLPack, the exchange format of array libraries: version 1, and the older
+// layout without a version. The format defines the order and width of the fields.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Array {
   std::uint64_t byte_offset;
 };
 
-/// Whoever takes it calls deleter(self) once, on any thread.
+/// The consumer calls deleter(self) once, on any thread.
 struct Legacy {
   static constexpr const char* kName = "dltensor";
   static constexpr const char* kUsedName = "used_dltensor";

@@ -1,4 +1,4 @@
-// Data type functions of the array API, and what it asks of a namespace about itself.
+// Data type functions of the array API, and its inspection of the namespace.
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -37,7 +37,7 @@ struct FloatInfo {
         return 52;
     }
   }
-  /// The greatest exponent of two; the least of a normal number is 1 minus it.
+  /// The greatest exponent of two. The least exponent of a normal number is 1 minus this.
   int greatest_exponent() const { return (1 << (bits_of(dtype) - fraction_bits() - 2)) - 1; }
   double eps() const { return std::ldexp(1.0, -fraction_bits()); }
   double max() const { return std::ldexp(2.0 - eps(), greatest_exponent()); }
@@ -130,7 +130,7 @@ bool can_cast(nb::handle from, nb::handle to) {
   }
 }
 
-/// Numbers take part after all dtypes are known: they are weak.
+/// Numbers are weak: they take part after the dtypes of all tensors are known.
 DType result_type(const nb::args& items) {
   std::optional<DType> dtype;
   std::vector<Scalar> numbers;
@@ -156,12 +156,12 @@ void check_device(nb::handle device, const char* who) {
 
 Tensor converted_to(const Tensor& x, DType dtype, bool copy, nb::handle device) {
   check_device(device, "astype");
-  // Without a copy the object that comes back is the one given.
+  // Without a copy, the same object is returned.
   if (!copy && x.dtype() == dtype) return x;
   return unlocked(x.numel(), [&] { return astype(x, dtype, copy); });
 }
 
-/// What __array_namespace_info__ gives.
+/// The result of __array_namespace_info__.
 struct NamespaceInfo {};
 
 nb::dict capabilities(const NamespaceInfo&) {
@@ -182,7 +182,7 @@ nb::dict default_dtypes(const NamespaceInfo&, nb::handle device) {
   return defaults;
 }
 
-/// The half-precision dtypes are beyond the standard, and so not listed.
+/// The half-precision dtypes are not part of the standard, so they are not listed.
 nb::dict dtypes(const NamespaceInfo&, nb::handle device, nb::handle kind) {
   check_device(device, "dtypes");
   nb::dict found;
@@ -197,20 +197,20 @@ nb::dict dtypes(const NamespaceInfo&, nb::handle device, nb::handle kind) {
 
 void bind_namespace_info(nb::module_& m) {
   nb::class_<NamespaceInfo>(m, "NamespaceInfo",
-                            "What the array API standard asks of a namespace about itself.\n\n"
+                            "The inspection functions of the array API standard.\n\n"
                             ">>> info = bg.__array_namespace_info__()\n"
                             ">>> isinstance(info, bg.NamespaceInfo), info.devices()\n"
                             "(True, ['cpu'])")
       .def("capabilities", &capabilities,
            nb::sig("def capabilities(self) -> dict[str, bool | int | None]"),
-           "What is supported, and the greatest number of dimensions.")
+           "Supported features, and the greatest number of dimensions.")
       .def(
           "default_device", [](const NamespaceInfo&) { return "cpu"; },
           "The device of new tensors.")
       .def("default_dtypes", &default_dtypes, nb::kw_only(), nb::arg("device") = nb::none(),
            nb::sig(
                "def default_dtypes(self, *, device: str | None = None) -> dict[str, DType | None]"),
-           "The dtypes of new tensors, by kind; None for the complex kind, which is not there.")
+           "The dtypes of new tensors, by kind; None for the unsupported complex kind.")
       .def(
           "devices", [](const NamespaceInfo&) { return std::vector<std::string>{"cpu"}; },
           "All devices.")
@@ -218,7 +218,7 @@ void bind_namespace_info(nb::module_& m) {
            nb::arg("kind") = nb::none(),
            nb::sig("def dtypes(self, *, device: str | None = None, kind: str | tuple[str, ...] | "
                    "None = None) -> dict[str, DType]"),
-           "The standard's dtypes that are there, by name, of a kind as isdtype knows them.");
+           "The supported dtypes of the standard, by name; kinds are those of isdtype.");
   m.def(
       "__array_namespace_info__", [] { return NamespaceInfo(); },
       documented("__array_namespace_info__", "What there is: dtypes, devices, capabilities.")

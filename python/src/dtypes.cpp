@@ -1,4 +1,4 @@
-// Data types, and the small conversions from Python that every function uses.
+// Data types, and conversions that all bindings use.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -10,7 +10,7 @@
 namespace baregrad::python {
 namespace {
 
-/// What a dtype is in Python: an object that is compared by identity.
+/// A dtype in Python: an object compared by identity.
 struct DTypeObject {
   DType dtype;
 };
@@ -24,7 +24,7 @@ std::optional<DType> dtype_named(std::string_view text) {
   return std::nullopt;
 }
 
-/// The name of a NumPy dtype, or of the scalar type that stands for one ("float32").
+/// The name of a NumPy dtype, or of a NumPy scalar type ("float32").
 std::optional<DType> foreign_dtype(PyObject* object) {
   for (const char* attribute : {"name", "__name__"}) {
     const nb::object found = nb::getattr(object, attribute, nb::none());
@@ -36,13 +36,13 @@ std::optional<DType> foreign_dtype(PyObject* object) {
   return std::nullopt;
 }
 
-/// NumPy's bool is no subclass of Python's, and has a __float__: it would pass for a float.
+/// NumPy's bool is not a subclass of Python's, and has __float__: it would be taken for a float.
 bool is_numpy_bool(PyObject* object) {
   const std::string_view type = Py_TYPE(object)->tp_name;
   return type == "numpy.bool" || type == "numpy.bool_";
 }
 
-/// NumPy's complex numbers have a __float__, too, which drops half of them with a warning.
+/// NumPy's complex numbers have __float__ too, which drops the imaginary part with a warning.
 bool is_complex(PyObject* object) {
   const std::string_view type = Py_TYPE(object)->tp_name;
   return PyComplex_Check(object) || type.starts_with("numpy.complex") ||
@@ -74,7 +74,7 @@ bool number_from(PyObject* object, Scalar& out) {
   }
   nb::object held;
   if (!PyLong_Check(object)) {
-    // NumPy's scalars; tensors are not numbers here, though they can be turned into some.
+    // NumPy's scalars. Tensors do not count as numbers here, although they can be converted.
     if (PyObject_TypeCheck(object, g_tensor_type) || PySequence_Check(object)) return false;
     if (is_complex(object)) return false;
     if (is_numpy_bool(object)) {
@@ -123,7 +123,7 @@ bool dims_from(PyObject* object, Dims& out) {
     // Not PySequence_Fast_ITEMS: __index__ of an item may change the list.
     for (Py_ssize_t i = 0;; ++i) {
       const Py_ssize_t size = PySequence_Size(object);
-      if (size < 0) throw nb::python_error();  // of a subclass, whose __len__ raised
+      if (size < 0) throw nb::python_error();  // a subclass whose __len__ raised
       if (i >= size) break;
       const nb::object item = nb::steal(PySequence_GetItem(object, i));
       if (!item.is_valid()) throw nb::python_error();
@@ -140,7 +140,7 @@ bool offset_from(PyObject* object, Offset& out) {
   if (!number.is_valid()) throw nb::python_error();
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
-  // Half of the range, so that a size can be added.
+  // Half of the range, so that adding a size does not overflow.
   constexpr std::int64_t kFar = std::int64_t{1} << 62;
   out.value = overflow == 0 ? std::clamp<std::int64_t>(value, -kFar, kFar) : overflow * kFar;
   return true;
@@ -156,7 +156,7 @@ void bind_dtypes(nb::module_& m) {
       .def("__repr__",
            [](const DTypeObject& d) { return "baregrad." + std::string(name(d.dtype)); })
       .def("__hash__", [](const DTypeObject& d) { return static_cast<Py_hash_t>(d.dtype); })
-      // By name, so that pickles and copies are the same object again.
+      // Pickled by name, so that unpickling and copying give the same object.
       .def("__reduce__", [](const DTypeObject& d) { return std::string(name(d.dtype)); });
   for (int i = 0; i < kNumDTypes; ++i) {
     const auto dtype = static_cast<DType>(i);

@@ -1,4 +1,4 @@
-// Elementwise functions: one line of Python per row of the op table, and those with more arguments.
+// Elementwise functions: one line per row of the op table, and functions with more arguments.
 #include <string>
 #include <string_view>
 
@@ -13,7 +13,7 @@ namespace {
 using Unary = Tensor (*)(const Tensor&);
 using Binary = Tensor (*)(const Operand&, const Operand&);
 
-/// Rows that are no functions of their own here: gradients of activations, and the two forms of
+/// Rows without a Python function of their own: gradients of activations, and the two forms of
 /// gelu, which are one function with an argument.
 bool is_public(std::string_view name) {
   return !name.ends_with("_backward") && name != "gelu" && name != "gelu_tanh";
@@ -37,7 +37,7 @@ void def_binary(nb::module_& m, const char* name, Binary op, const char* doc) {
       documented(name, doc).c_str());
 }
 
-/// add(x, y, alpha=a): x + a * y, as PyTorch has it.
+/// add(x, y, alpha=a): x + a * y, as in PyTorch.
 void def_scaled(nb::module_& m, const char* name, Binary op) {
   m.def(
       name,

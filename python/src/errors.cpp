@@ -1,4 +1,4 @@
-// Errors of the engine as Python's built-in ones, with the same message.
+// Converts errors of the engine to Python's built-in ones, with the same message.
 #include "errors.h"
 
 #include <exception>
@@ -23,7 +23,7 @@ PyObject* python_type_of(const Error& error) noexcept {
   return PyExc_ValueError;
 }
 
-/// What nanobind's own functions throw for Python's errors.
+/// The exceptions that nanobind's own functions throw for Python errors.
 PyObject* python_type_of(const nb::builtin_exception& error) noexcept {
   switch (error.type()) {
     case nb::exception_type::type_error:
@@ -37,8 +37,8 @@ PyObject* python_type_of(const nb::builtin_exception& error) noexcept {
   }
 }
 
-/// A message may quote bytes that are not UTF-8, which Python refuses, and control characters,
-/// which a terminal obeys. Both are escaped.
+/// A message may contain bytes that are not UTF-8, which Python refuses, and control characters,
+/// which a terminal executes. Both are escaped.
 void set_message(PyObject* type, const char* what) noexcept {
   try {
     PyErr_SetString(type, printable(what, LineEnds::Kept).c_str());
@@ -53,7 +53,7 @@ void translate(const std::exception_ptr& error, void*) {
   } catch (const Error& e) {
     set_message(python_type_of(e), e.what());
   } catch (const std::bad_cast&) {
-    // nb::cast of what Python handed over; its own message names no type.
+    // From nb::cast of a Python object; its own message names no type.
     PyErr_SetString(PyExc_TypeError, kWrongType);
   }
 }

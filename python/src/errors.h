@@ -1,4 +1,4 @@
-// For functions that Python calls without nanobind in between.
+// Error conversion for functions that Python calls directly, without nanobind.
 #pragma once
 
 namespace baregrad::python {

@@ -1,4 +1,5 @@
-// Objects of training that several Python threads may use at once: who works on one has it alone.
+// Training objects that several Python threads may use at once: a mutex gives each call exclusive
+// access.
 #pragma once
 
 #include <mutex>
@@ -10,12 +11,12 @@
 namespace baregrad::python {
 
 struct Exclusive {
-  // Recursive: a schedule made of a Python function calls it in here.
+  // Recursive: a schedule that is a Python function may call the object again.
   std::recursive_mutex mutex;
 };
 
-/// f() without the interpreter's lock, and with that of the object. In this order: nobody may wait
-/// for an object while others need the interpreter to be done with it.
+/// Calls f without the interpreter's lock and with the object's mutex. The lock is released first:
+/// a thread must not wait for the object while the thread that has it needs the interpreter.
 template <class F>
 decltype(auto) exclusively(Exclusive& object, F&& f) {
   const LockReleased unlocked;

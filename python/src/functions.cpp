@@ -1,4 +1,4 @@
-// Docstrings with their examples, and what functions of all kinds share.
+// Docstrings with examples, and helpers of all kinds of functions.
 #include "functions.h"
 
 #include <algorithm>

@@ -11,7 +11,7 @@ namespace {
 
 using graph::GradientRecorder;
 
-/// Names of tensors: a dict, or pairs as named_parameters() gives them.
+/// Names of tensors: a dict, or pairs as returned by named_parameters().
 graph::Names names_from(nb::handle object, const char* who) {
   graph::Names names;
   if (object.is_none()) return names;
@@ -43,7 +43,7 @@ std::string summary(nb::handle root, nb::handle names, std::int64_t max_nodes) {
                         {.names = names_from(names, "summary"), .max_nodes = max_nodes});
 }
 
-/// Records from when it is entered until it is left; what it has can be read at any time after.
+/// A context manager that records between enter and exit. The records can be read afterwards.
 class Recorder {
  public:
   void enter() { recorder_ = std::make_unique<GradientRecorder>(); }

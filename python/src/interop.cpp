@@ -1,5 +1,5 @@
-// What becomes a tensor and how: the order in which an object is asked, and the methods by which
-// others ask a tensor.
+// Conversion of objects to tensors: the order in which the protocols are tried, and the methods
+// through which other libraries read a tensor.
 #include "interop.h"
 
 #include "call.h"
@@ -27,13 +27,14 @@ bool is_plain_number(PyObject* object) noexcept {
 
 bool has_interface(nb::handle object) { return nb::hasattr(object, "__array_interface__"); }
 
-/// The elements of an object that has a buffer; some arrays (of bfloat16) have one and refuse it.
+/// The elements of an object with a buffer. Some arrays (of bfloat16) have one and refuse to export
+/// it.
 ForeignArray from_buffer_or_interface(nb::handle object, const char* who) {
   if (PyObject_CheckBuffer(object.ptr()) == 0) return from_array_interface(object, who);
   try {
     return from_buffer(object, who);
   } catch (nb::python_error& e) {
-    // NumPy's three ways to say that it has no code for the dtype.
+    // The three errors that NumPy raises for a dtype without a buffer format.
     const bool refused =
         e.matches(PyExc_BufferError) || e.matches(PyExc_ValueError) || e.matches(PyExc_TypeError);
     if (!refused || !has_interface(object)) throw;
@@ -59,7 +60,7 @@ nb::object numpy_array(const Tensor& x, nb::handle dtype, std::optional<bool> co
 }  // namespace
 
 std::optional<ForeignArray> foreign_array(nb::handle object, const char* who) {
-  // A class has the attributes of its instances, and no elements.
+  // A class has the attributes of its instances, but no elements.
   if (PyType_Check(object.ptr())) return std::nullopt;
   if (PyObject_CheckBuffer(object.ptr()) != 0 || has_interface(object)) {
     return from_buffer_or_interface(object, who);
@@ -92,14 +93,14 @@ void bind_interop() {
   auto tensor = nb::borrow<nb::class_<Tensor>>(reinterpret_cast<PyObject*>(g_tensor_type));
   tensor
       .def("numpy", &to_numpy, nb::sig("def numpy(self) -> typing.Any"),
-           R"(A NumPy array on the same memory: what is written to one is seen in the other.
+           R"(A NumPy array on the same memory: writes to one are visible in the other.
 
 >>> bg.ones((2,)).numpy()
 array([1., 1.], dtype=float32))")
       .def("__array__", &numpy_array, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
            nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
                    "typing.Any"),
-           "What numpy.asarray(x) calls: an array on the same memory, unless a copy is asked for.")
+           "Called by numpy.asarray(x): an array on the same memory, unless a copy is requested.")
       .def_prop_ro("__array_interface__", &array_interface,
                    nb::sig("def __array_interface__(self) -> dict[str, typing.Any]"),
                    "NumPy's description of the memory: pointer, shape, strides and type.")

@@ -10,7 +10,7 @@
 
 namespace baregrad::python {
 
-/// What a caller wants of an object that becomes a tensor. `who` opens error messages.
+/// Options of the conversion to a tensor. `who` opens error messages.
 struct Asked {
   const char* who = "asarray";
   DTypeOption dtype = {};
@@ -18,14 +18,16 @@ struct Asked {
   std::optional<bool> copy = {};
 };
 
-/// A tensor of anything: a tensor (itself, with its history), memory of other libraries (shared
-/// where its strides allow and it may be written), numbers, and nested sequences of all of these.
+/// Converts any object to a tensor: a tensor (itself, with its history), memory of other libraries
+/// (shared if its strides allow this and it is writable), numbers, and nested sequences of all of
+/// these.
 Tensor tensor_from(nb::handle object, const Asked& asked = {});
 
-/// A NumPy array on the same memory. Throws GradError for a tensor that requires a gradient.
+/// A NumPy array that shares the tensor's memory. Throws GradError for a tensor that requires a
+/// gradient.
 nb::object to_numpy(const Tensor& x);
 
-/// "cpu" or None; anything else is a ValueError where the argument is converted.
+/// "cpu" or None. The conversion of any other argument is a ValueError.
 struct Device {};
 
 // Slots of the type baregrad.Tensor: the buffer protocol.
@@ -45,7 +47,7 @@ struct type_caster<baregrad::python::Device> {
         PyUnicode_CompareWithASCIIString(source.ptr(), "cpu") == 0) {
       return true;
     }
-    // The repr of what is no text may take for ever, or fail.
+    // The repr of an object that is not text may take very long, or fail.
     const handle shown = PyUnicode_Check(source.ptr()) != 0 ? source : source.type();
     PyErr_Format(PyExc_ValueError, "device: the only device is \"cpu\", got %R", shown.ptr());
     throw python_error();

@@ -1,5 +1,5 @@
-// Python's buffer protocol: bytes, bytearray, array.array, memoryview and NumPy arrays come in by
-// it, and tensors go out.
+// Python's buffer protocol. Input: bytes, bytearray, array.array, memoryview and NumPy arrays.
+// Output: tensors.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -14,7 +14,7 @@
 namespace baregrad::python {
 namespace {
 
-// ---- Tensors go out
+// ---- Export of tensors
 
 /// The codes of Python's struct module, in the order of DType. bfloat16 has none.
 constexpr const char* kLong = sizeof(long) == 8 ? "l" : "q";
@@ -22,7 +22,7 @@ constexpr const char* kULong = sizeof(long) == 8 ? "L" : "Q";
 constexpr std::array<const char*, kNumDTypes> kFormats = {
     "?", "b", "h", "i", kLong, "B", "H", "I", kULong, "e", nullptr, "f", "d"};
 
-/// What a view points to while somebody holds it.
+/// Owns the data of a view while it is in use.
 struct Export {
   Tensor tensor;
   std::array<Py_ssize_t, kMaxDims> shape;
@@ -36,7 +36,7 @@ bool is_column_major(const Tensor& x) noexcept {
   return turned.is_contiguous();
 }
 
-/// Throws where the flags want an order that the elements do not have.
+/// Throws when the flags ask for an element order that the tensor does not have.
 void check_order(const Tensor& x, int flags) {
   const auto wants = [flags](int flag) { return (flags & flag) == flag; };
   const bool rows = x.is_contiguous();
@@ -65,7 +65,7 @@ void fill_view(PyObject* self, const Tensor& x, int flags, Py_buffer* view) {
         "buffer: the protocol has no code for bfloat16: use DLPack or x.numpy()");
   }
   check_order(x, flags);
-  // Keeps these elements, also when x gets others.
+  // Keeps these elements alive, even if x gets others.
   auto exported = std::make_unique<Export>(Export{x.detach(), {}, {}});
   const auto width = static_cast<Py_ssize_t>(itemsize(x.dtype()));
   for (int i = 0; i < x.ndim(); ++i) {
@@ -87,10 +87,10 @@ void fill_view(PyObject* self, const Tensor& x, int flags, Py_buffer* view) {
   view->obj = Py_NewRef(self);
 }
 
-// ---- Others come in
+// ---- Import
 
-/// The kind of a format of one element, and whether its bytes are in the other order. The width is
-/// the buffer's own: some exporters (ctypes) put standard codes on native widths.
+/// The kind of a one-element format, and whether its byte order is swapped. The width is that of
+/// the buffer: some exporters (ctypes) use standard codes for native widths.
 struct Format {
   char kind = 0;  // 0: not a number that a tensor can hold
   bool swapped = false;
@@ -167,7 +167,7 @@ void tensor_releasebuffer(PyObject*, Py_buffer* view) noexcept {
 }
 
 ForeignArray from_buffer(nb::handle object, const char* who) {
-  // The memoryview keeps the buffer; its own end gives it back.
+  // The memoryview owns the buffer and releases it when it is destroyed.
   nb::object memory = nb::steal(PyMemoryView_FromObject(object.ptr()));
   if (!memory.is_valid()) throw nb::python_error();
   const Py_buffer& view = *PyMemoryView_GET_BUFFER(memory.ptr());

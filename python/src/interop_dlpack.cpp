@@ -1,4 +1,4 @@
-// DLPack: capsules that hand memory from one array library to another, once.
+// DLPack: capsules that pass memory from one array library to another, once.
 #include <array>
 #include <memory>
 
@@ -21,7 +21,7 @@ nb::builtin_exception refused(const Parts&... parts) {
   return nb::buffer_error(message(parts...).c_str());
 }
 
-// ---- Out
+// ---- Export
 
 dlpack::DataType type_of(DType dtype) noexcept {
   const auto bits = static_cast<std::uint8_t>(8 * itemsize(dtype));
@@ -31,7 +31,7 @@ dlpack::DataType type_of(DType dtype) noexcept {
   return {is_signed_int(dtype) ? dlpack::kInt : dlpack::kUInt, bits, 1};
 }
 
-/// The structure that goes out, with the tensor it keeps alive.
+/// The exported structure, with the tensor that it keeps alive.
 template <class Managed>
 struct Exported {
   Managed managed{};
@@ -45,7 +45,7 @@ void delete_export(Managed* managed) {
   delete static_cast<Exported<Managed>*>(managed->context);
 }
 
-/// Capsules that nobody took still own what is inside.
+/// A capsule that was never consumed still owns its contents.
 template <class Managed>
 void destroy_capsule(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, Managed::kName) == 0) return;
@@ -56,7 +56,7 @@ void destroy_capsule(PyObject* capsule) {
 template <class Managed>
 nb::object make_capsule(const Tensor& x, std::uint64_t flags) {
   auto out = std::make_unique<Exported<Managed>>();
-  out->tensor = x.detach();  // keeps these elements, also when x gets others
+  out->tensor = x.detach();  // keeps these elements alive, even if x gets others
   std::copy_n(x.shape().begin(), x.ndim(), out->shape.begin());
   std::copy_n(x.strides().begin(), x.ndim(), out->strides.begin());
   Managed& managed = out->managed;
@@ -84,7 +84,7 @@ std::int64_t first_of_pair(nb::handle pair, const char* what) {
   return numbers[0];
 }
 
-// ---- In
+// ---- Import
 
 std::optional<DType> dtype_of_code(const dlpack::DataType& type) noexcept {
   if (type.lanes != 1 || type.bits % 8 != 0) return std::nullopt;
@@ -149,7 +149,7 @@ bool is_read_only(const Versioned& managed) noexcept {
   return (managed.flags & dlpack::kReadOnly) != 0;
 }
 
-/// Everything is checked before the capsule is taken: one that is refused still owns its memory.
+/// All checks come before the capsule is consumed: a refused capsule still owns its memory.
 template <class Managed>
 ForeignArray take(PyObject* capsule, const char* who) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, Managed::kName));
@@ -157,7 +157,7 @@ ForeignArray take(PyObject* capsule, const char* who) {
   check_version(*managed, who);
   ForeignArray out = describe_array(managed->array, who);
   out.read_only = is_read_only(*managed);
-  // Holds nothing until the capsule is renamed, then all of it.
+  // Empty until the capsule is renamed; then it owns the memory.
   const auto owner =
       std::make_shared<std::unique_ptr<Managed, void (*)(Managed*)>>(nullptr, [](Managed* taken) {
         if (taken->deleter != nullptr) taken->deleter(taken);
@@ -189,12 +189,13 @@ nb::object ask_for_capsule(nb::handle object, std::optional<bool> copy) {
   const nb::object method = object.attr("__dlpack__");
   nb::dict how;
   how["max_version"] = nb::make_tuple(dlpack::kVersion.major, dlpack::kVersion.minor);
-  // A copy that is wanted is made here, once; what the other side has to know is that none may be.
+  // If a copy is wanted, it is made here, once. The producer only needs to know that no copy is
+  // allowed.
   if (copy == false) how["copy"] = false;
   try {
     return method(**how);
   } catch (nb::python_error& e) {
-    // Makers from before version 1 know neither argument.
+    // Producers from before version 1 know neither argument.
     if (!e.matches(PyExc_TypeError)) throw;
   }
   return method();

@@ -1,4 +1,4 @@
-// Arrays of others as tensors: shared where that is possible, else copied.
+// Foreign arrays as tensors: shared if possible, else copied.
 #include "interop_foreign.h"
 
 #include "call.h"
@@ -31,8 +31,8 @@ Tensor shared(ForeignArray&& array) {
                            std::move(array.release));
 }
 
-/// Elements at any distance and in any byte order: the bytes are an axis of their own, copied like
-/// every other strided array, and then read as elements again.
+/// Elements at any stride and in any byte order: the bytes become an additional axis, are copied
+/// like any strided array, and are then read as elements.
 Tensor gathered(ForeignArray&& array, const char* who) {
   const auto width = static_cast<std::int64_t>(itemsize(array.dtype));
   Dims shape = array.shape;

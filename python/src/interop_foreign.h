@@ -1,5 +1,5 @@
 // Between the protocols (buffer, array interface, DLPack) and tensors: one description of memory
-// that somebody else owns.
+// owned by another library.
 #pragma once
 
 #include <functional>
@@ -19,22 +19,22 @@ struct ForeignArray {
   Dims strides;  // in bytes, of any sign
   DType dtype = kDefaultFloat;
   bool read_only = false;
-  bool swapped = false;  // the other byte order
+  bool swapped = false;  // the byte order is not the machine's
   std::function<void(void*)> release;
 };
 
-/// Shares the memory or copies it, as asked.
+/// Shares or copies the memory, as `asked`.
 Tensor adopt(ForeignArray&& array, const Asked& asked);
 
-/// What the object offers by one of the protocols; nothing when it has none.
+/// The object's memory through one of the protocols; empty when it supports none.
 std::optional<ForeignArray> foreign_array(nb::handle object, const char* who);
 ForeignArray from_buffer(nb::handle object, const char* who);
 ForeignArray from_array_interface(nb::handle object, const char* who);
 /// From an object with __dlpack__, or from a capsule.
 ForeignArray from_dlpack(nb::handle object, const char* who, std::optional<bool> copy = {});
 
-/// A single number in a buffer (what NumPy's scalars are) without a tensor around it. False when
-/// the object is nothing of this kind.
+/// Reads a single number in a buffer (a NumPy scalar) without making a tensor. False when the
+/// object is something else.
 bool buffer_scalar(PyObject* object, Scalar& value, DType& dtype);
 
 /// A list, a tuple or another sequence, nested, of numbers, tensors and arrays.
@@ -49,7 +49,7 @@ char kind_of(DType dtype) noexcept;
 /// "<class 'foo'>"
 std::string type_text(nb::handle object);
 
-/// Whoever shares a tensor's memory outside must not want its gradient.
+/// Throws for a tensor that requires a gradient: memory shared with others has no history.
 void require_no_grad(const Tensor& x, const char* who);
 
 nb::dict array_interface(const Tensor& x);

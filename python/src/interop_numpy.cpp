@@ -1,5 +1,5 @@
 // NumPy: its array interface in both directions, and arrays on a tensor's memory. The module numpy
-// is imported only when an array of it is asked for.
+// is imported only when a NumPy array is asked for.
 #include <bit>
 #include <string>
 #include <string_view>
@@ -23,7 +23,7 @@ std::string typestr_of(DType dtype) {
   return message(order, kind_of(dtype), width);
 }
 
-/// ml_dtypes' bfloat16 is two opaque bytes to the interface; only the dtype's name tells.
+/// ml_dtypes' bfloat16 appears in the interface as two opaque bytes; only the dtype's name tells.
 bool is_bfloat16(nb::handle object) {
   const nb::object dtype = nb::getattr(object, "dtype", nb::none());
   const nb::object text = nb::getattr(dtype, "name", nb::none());
@@ -40,7 +40,7 @@ std::optional<DType> parse_typestr(std::string_view text, nb::handle object, boo
   return dtype_of_kind(text[1], static_cast<std::size_t>(text[2] - '0'));
 }
 
-/// Reads the interface's dictionary, which any object may fill with anything.
+/// Reads the interface's dictionary. Any object may define it, so every entry is checked.
 class Interface {
  public:
   Interface(nb::handle object, const char* who) : object_(object), who_(who) {
@@ -126,7 +126,7 @@ class Interface {
     out.release = [owner = PythonOwner(nb::borrow(object_))](void*) {};
   }
 
-  /// The data may also be an object with a buffer, whose end is known.
+  /// The data may also be an object with a buffer. Then its length is known.
   void read_buffer(ForeignArray& out, const nb::object& data, std::int64_t numel) const {
     ForeignArray whole = from_buffer(data, who_);
     if (!Layout{whole.shape, element_strides(whole)}.is_contiguous()) {
@@ -160,8 +160,8 @@ class Interface {
   nb::dict entries_;
 };
 
-/// numpy.asarray of the tensor. The function is kept for the life of the process: looking it up
-/// takes longer than calling it. No static initialiser: an import may give the lock away.
+/// numpy.asarray of the tensor. The function is kept for the life of the process, because the
+/// lookup takes longer than the call. Not a static initialiser: an import may release the lock.
 nb::object shared_array(Tensor&& x) {
   static PyObject* asarray = nullptr;
   if (asarray == nullptr) {
@@ -170,7 +170,8 @@ nb::object shared_array(Tensor&& x) {
   return nb::handle(asarray)(nb::steal(wrap(std::move(x))));
 }
 
-/// NumPy knows bfloat16 only by the package ml_dtypes: the bits are shared, then named.
+/// NumPy supports bfloat16 only through the package ml_dtypes: the bits are shared, then
+/// reinterpreted.
 nb::object bfloat16_array(const Tensor& x) {
   nb::object dtype;
   try {
@@ -192,7 +193,7 @@ ForeignArray from_array_interface(nb::handle object, const char* who) {
 }
 
 nb::dict array_interface(const Tensor& x) {
-  // AttributeError, so that whoever asks goes on to __array__, which knows more.
+  // AttributeError makes the caller fall back to __array__, which supports these cases.
   if (x.requires_grad() || x.dtype() == DType::BFloat16) {
     throw nb::attribute_error("__array_interface__");
   }

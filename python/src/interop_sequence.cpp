@@ -1,5 +1,5 @@
-// Nested Python sequences as tensors: one walk collects the numbers and checks that the nesting is
-// a box, then the dtype is known and all are stored.
+// Nested Python sequences as tensors. One walk collects the numbers and checks that the nesting is
+// regular; then the dtype is known and the numbers are stored.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@
 namespace baregrad::python {
 namespace {
 
-/// Python's integers have no end; whether one fits is known only with the dtype.
+/// Python's integers are unbounded: whether one fits is known only with the dtype.
 bool fits(const Scalar& value, DType dtype) noexcept {
   if (!is_integer(dtype) || value.kind() == Scalar::Kind::Float) return true;
   const int bits = static_cast<int>(8 * itemsize(dtype)) - (is_signed_int(dtype) ? 1 : 0);
@@ -102,7 +102,7 @@ class SequenceReader {
   };
 
   void walk(PyObject* sequence) {
-    // Any other sequence is read once, into a list of its own.
+    // Any other sequence is read once, into a list.
     nb::object items = nb::borrow(sequence);
     if (!PyList_Check(sequence) && !PyTuple_Check(sequence)) {
       items = nb::steal(PySequence_List(sequence));
@@ -113,7 +113,7 @@ class SequenceReader {
     path_.push_back(0);
     for (Py_ssize_t i = 0; i < size; ++i) {
       path_.back() = i;
-      // An element's own methods may have changed the list.
+      // An element's methods may have changed the list.
       if (PySequence_Fast_GET_SIZE(items.ptr()) != size) throw changed();
       visit(PySequence_Fast_GET_ITEM(items.ptr(), i));
     }
@@ -148,7 +148,7 @@ class SequenceReader {
     return PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object);
   }
 
-  /// Lists have the length of the first of their depth.
+  /// All lists of a depth have the length of the first one.
   void enter(Py_ssize_t size) {
     const int depth = path_.size();
     if (depth < shape_.size()) {
@@ -166,7 +166,7 @@ class SequenceReader {
   void add(const Number& number, PyObject* object) {
     add_leaf(number.value, Dims());
     if (number.beyond) {
-      // str() may run code of a subclass that drops the caller's reference.
+      // str() of a subclass may run code that drops the caller's reference.
       if (beyond_.empty()) beyond_ = shown(nb::borrow(object));
       saw(Scalar::Kind::Int);
     } else {
@@ -206,7 +206,7 @@ class SequenceReader {
     values_.push_back(value);
   }
 
-  /// What the first of each depth promise; a promise that nobody has kept yet, hence the bound.
+  /// The product of the first length at each depth. Later lists may break it, hence the bound.
   std::size_t expected_count() const noexcept {
     constexpr std::int64_t kMost = std::int64_t{1} << 20;
     std::int64_t count = 1;
@@ -258,7 +258,7 @@ class SequenceReader {
     return out;
   }
 
-  /// By public ops, so that tensors that require gradients get them.
+  /// Uses public ops, so that gradients flow to the tensors in the sequence.
   Tensor stacked(DType dtype) const {
     std::vector<Tensor> parts(values_.size());
     std::int64_t work = 0;
@@ -280,13 +280,13 @@ class SequenceReader {
   }
 
   const Asked& asked_;
-  Dims path_;   // where the walk stands
-  Dims shape_;  // of the sequences
-  Dims inner_;  // of every element: [] for numbers
+  Dims path_;   // the current position
+  Dims shape_;  // of the nested sequences
+  Dims inner_;  // shape of every element: [] for numbers
   std::vector<Scalar> values_;
   std::vector<Piece> pieces_;
-  std::optional<DType> strong_;  // of arrays and tensors; plain numbers give way to it
-  unsigned kinds_ = 0;           // of plain numbers: a bit for each Scalar::Kind
+  std::optional<DType> strong_;  // dtype of arrays and tensors; plain numbers adapt to it
+  unsigned kinds_ = 0;           // of plain numbers: one bit per Scalar::Kind
   std::string beyond_;           // the first integer beyond 64 bits
 };
 

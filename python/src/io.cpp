@@ -35,7 +35,7 @@ TensorDict dict_of(const NamedTensors& tensors) {
   return nb::dict(python::dict_of(State{tensors, {}}));
 }
 
-/// f() without the interpreter's lock: files are slow.
+/// Calls f without the interpreter's lock: files are slow.
 template <class F>
 auto while_unlocked(F f) {
   const LockReleased release;
@@ -53,7 +53,7 @@ TensorsAndMetadata pair_of(const io::SafeTensors& loaded) {
 }
 
 void bind_safetensors(nb::module_& m) {
-  // `who` is the function that was called: load and save, or those of one format.
+  // `who` is the called function: load and save, or those of one format.
   m.def(
       "_save_safetensors",
       [](const Path& path, const TensorDict& tensors, const io::Metadata& metadata,
@@ -103,7 +103,7 @@ void bind_numpy_files(nb::module_& m) {
       [](const Path& path, const Tensor& tensor) {
         while_unlocked([&] { io::save_npy(path.string(), tensor); });
       },
-      nb::arg("path"), nb::arg("tensor"), R"(Writes one tensor as NumPy's save does.
+      nb::arg("path"), nb::arg("tensor"), R"(Writes one tensor in the format of NumPy's save.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -116,7 +116,7 @@ array([1., 1.], dtype=float32))");
         return while_unlocked([&] { return io::load_npy(path.string(), {.mmap = mmap}); });
       },
       nb::arg("path"), nb::kw_only(), nb::arg("mmap") = false,
-      R"(The tensor in a file of NumPy's save. Objects are refused. For `mmap` see `load`.
+      R"(Reads the tensor in a file of NumPy's save. Objects are refused. For `mmap` see `load`.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -131,7 +131,7 @@ tensor([0, 1, 2]))");
         while_unlocked([&] { io::save_npz(path.string(), named, mode); });
       },
       nb::arg("path"), nb::arg("tensors"), nb::kw_only(), nb::arg("compressed") = false,
-      R"(Writes tensors by name as NumPy's savez, or savez_compressed, does.
+      R"(Writes tensors by name in the format of NumPy's savez or savez_compressed.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -143,7 +143,7 @@ tensor([0, 1, 2]))");
       [](const Path& path) {
         return dict_of(while_unlocked([&] { return io::load_npz(path.string()); }));
       },
-      nb::arg("path"), R"(The tensors in a file of NumPy's savez, by name.
+      nb::arg("path"), R"(Reads the tensors in a file of NumPy's savez, by name.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -183,7 +183,7 @@ void bind_checkpoints(nb::module_& m) {
         while_unlocked([&] { io::save_checkpoint(path.string(), checkpoint); });
       },
       nb::arg("path"), nb::arg("parts"),
-      R"(Writes the parts of a run, {"model": model.state_dict(), ...}, as one file with a checksum.
+      R"(Writes the parts of a run, {"model": model.state_dict(), ...}, to one file with a checksum.
 
 It is a safetensors file.
 
@@ -199,7 +199,7 @@ It is a safetensors file.
             while_unlocked([&] { return io::load_checkpoint(path.string(), {.mmap = mmap}); }));
       },
       nb::arg("path"), nb::kw_only(), nb::arg("mmap") = false,
-      R"(The parts of a run. Numbers come back as the text that reads back to the same bits.
+      R"(Reads the parts of a run. Numbers are returned as text that gives the same bits.
 
 For `mmap` see `load`.
 
@@ -210,7 +210,7 @@ For `mmap` see `load`.
 {'run': {'lr': '0.1'}})");
 
   using Found = io::CheckpointFolder::Found;
-  nb::class_<Found>(m, "FoundCheckpoint", R"(The newest checkpoint of a folder that loads.
+  nb::class_<Found>(m, "FoundCheckpoint", R"(The newest checkpoint of a folder that can be loaded.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as name:
@@ -251,23 +251,23 @@ is kept.
             return while_unlocked([&] { return self.save(step, checkpoint); });
           },
           nb::arg("step"), nb::arg("parts"),
-          "Writes a checkpoint, then removes the oldest that are too many. Returns the path.")
+          "Writes a checkpoint, then removes the oldest beyond `keep`. Returns the path.")
       .def(
           "latest",
           [](const io::CheckpointFolder& self) {
             return while_unlocked([&] { return self.latest(); });
           },
-          "The newest checkpoint that loads, None where there is no file.")
+          "The newest checkpoint that can be loaded, None if there is no file.")
       .def("steps", &io::CheckpointFolder::steps, "Steps on disk, ascending.")
       .def("path_of", &io::CheckpointFolder::path_of, nb::arg("step"),
-           "The file of a step, whether it is there or not.")
+           "The path for a step, whether the file exists or not.")
       .def_prop_ro("folder", &io::CheckpointFolder::folder);
 }
 
 // ---- Logs
 
-/// A writer that can be closed before its object goes. Its methods run without the interpreter's
-/// lock, hence one at a time: another thread may be writing, or closing it.
+/// A writer that can be closed explicitly. Its methods run without the interpreter's lock and under
+/// a mutex: another thread may be writing to it, or closing it.
 template <class Writer>
 class Closable : public Exclusive {
  public:
@@ -296,7 +296,7 @@ template <class C>
 void def_closing(nb::class_<C>& cls) {
   cls.def(
          "flush", [](C& self) { self.with([](auto& writer) { writer.flush(); }); },
-         "Waits until everything is on the disk.")
+         "Waits until all data is on the disk.")
       .def("close", &C::close, "Flushes and closes the file.")
       .def(
           "__enter__", [](nb::handle self) { return nb::borrow(self); },
@@ -337,7 +337,7 @@ io::MetricValue metric_from(nb::handle value) {
 
 void bind_logs(nb::module_& m) {
   nb::class_<Events> events(m, "EventWriter",
-                            R"(A file of scalars and texts that TensorBoard reads.
+                            R"(Writes scalars and texts to a file that TensorBoard reads.
 
 >>> import os, tempfile
 >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-// baregrad.linalg: the array API's extension of that name.
+// baregrad.linalg: the linalg extension of the array API.
 #include "baregrad/linalg.h"
 
 #include <string>
@@ -27,7 +27,7 @@ void take_result_types(nb::module_& m) {
   g_svd = result_type_of(m, "SVDResult");
 }
 
-/// The work of a decomposition is never short enough to keep the lock.
+/// Decompositions always take long enough to release the lock.
 template <class F>
 decltype(auto) decompose(F&& f) {
   return unlocked_if(true, std::forward<F>(f));
@@ -146,7 +146,7 @@ void bind_solving(nb::module_& m) {
   def_truncated(m, "pinv", &linalg::pinv,
                 "Pseudo-inverse; singular values up to rtol times the greatest count as zero.");
   def_truncated(m, "matrix_rank", &linalg::matrix_rank,
-                "How many singular values are greater than rtol times the greatest.");
+                "The number of singular values greater than rtol times the greatest.");
 }
 
 void bind_norms(nb::module_& m) {

@@ -1,4 +1,4 @@
-// baregrad._core: everything the package is made of.
+// baregrad._core: the extension module with all bindings.
 #include "bindings.h"
 #include "casters.h"
 
@@ -6,8 +6,8 @@ namespace {
 
 namespace nb = nanobind;
 
-/// What `from baregrad._core import *` gives: all public names but the submodules. Those are for
-/// the package's own modules of the same names, which an attribute would hide.
+/// The names that `from baregrad._core import *` imports: all public names except submodules. The
+/// package has its own modules of these names, which an attribute would hide.
 nb::list public_names(const nb::module_& m) {
   nb::list names;
   for (const auto [key, value] : nb::borrow<nb::dict>(PyModule_GetDict(m.ptr()))) {
@@ -21,7 +21,7 @@ nb::list public_names(const nb::module_& m) {
 
 NB_MODULE(_core, m) {
   using namespace baregrad::python;
-  // dtype objects live as long as the process, on purpose.
+  // dtype objects live as long as the process by design, so nanobind must not report them as leaks.
   nb::set_leak_warnings(false);
   m.doc() = "The engine. Import baregrad instead.";
   bind_errors();

@@ -1,4 +1,5 @@
-// Who reads modules without the interpreter's lock, and who changes them.
+// Counts threads that read modules without the interpreter's lock, and makes changes of modules
+// wait for them.
 #include "module_use.h"
 
 #include <atomic>
@@ -11,18 +12,18 @@ namespace {
 
 constinit std::atomic<int> g_module_uses{0};
 constinit std::atomic<bool> g_module_changing{false};
-// Of this thread: uses that count among g_module_uses, and changes, which may nest: what a change
-// drops may run Python code.
+// Of this thread: its uses, which count in g_module_uses, and its changes. Changes may nest:
+// objects dropped by a change may run Python code.
 constinit thread_local int t_module_uses = 0;
 constinit thread_local int t_module_changes = 0;
 
-// The others are gone in the child of a fork.
+// In the child of a fork the other threads are gone.
 [[maybe_unused]] const int g_module_fork_handler = pthread_atfork(nullptr, nullptr, [] {
   g_module_uses = t_module_uses;
   g_module_changing = t_module_changes > 0;
 });
 
-/// Changes are rare and uses take milliseconds: looking again and again is good enough.
+/// Changes are rare and uses take milliseconds, so polling is good enough.
 void wait_a_little() noexcept { usleep(50); }
 
 void enter_uses(int count) noexcept {
@@ -59,7 +60,7 @@ ModuleChange::ModuleChange() noexcept {
     ++t_module_changes;
     return;
   }
-  // What the thread itself reads must not keep it waiting.
+  // A thread must not wait for its own reads.
   paused_ = leave_uses();
   const bool first = !g_module_changing.exchange(true);
   if (!first || g_module_uses.load() != 0) {

@@ -1,10 +1,10 @@
-// Modules that one thread calls without the interpreter's lock while another changes them.
+// Lets one thread call modules without the interpreter's lock while another changes them.
 //
-// A change (a parameter, buffer or child that is assigned, added or removed) waits until no other
-// thread reads modules without the lock; who wants to read them waits until the change is done. A
-// thread that comes back to Python code in the middle of a call, for a hook say, does not count as
-// reading meanwhile: changes go on, and the C++ side looks at its children anew afterwards. Nobody
-// waits while holding the interpreter's lock.
+// A change (a parameter, buffer or child is assigned, added or removed) waits until no other thread
+// reads modules without the lock. A thread that wants to read them waits until the change is done.
+// A call that returns to Python code, for a hook for example, does not count as reading during that
+// time: changes may proceed, and the C++ code reads its children again afterwards. No thread waits
+// while it holds the interpreter's lock.
 #pragma once
 
 #include <utility>
@@ -15,7 +15,7 @@
 
 namespace baregrad::python {
 
-/// Reading modules. Made without the interpreter's lock.
+/// A thread reads modules. Constructed without the interpreter's lock.
 class ModuleUse {
  public:
   ModuleUse() noexcept;
@@ -24,7 +24,7 @@ class ModuleUse {
   ModuleUse& operator=(const ModuleUse&) = delete;
 };
 
-/// Within a use: Python code runs. Made and dropped without the interpreter's lock.
+/// Python code runs within a use. Constructed and destroyed without the interpreter's lock.
 class ModulePause {
  public:
   ModulePause() noexcept;
@@ -36,15 +36,15 @@ class ModulePause {
   int paused_;
 };
 
-/// The interpreter's lock, taken by code that runs without it or may run with it.
+/// Takes the interpreter's lock, in code that may run with or without it.
 class LockTaken {
  private:
-  ModulePause pause_;  // first: dropped after the lock
+  ModulePause pause_;  // first member: destroyed after the lock
   nanobind::gil_scoped_acquire lock_;
 };
 
-/// Changing modules. Made with the interpreter's lock, which is given away while it waits: look
-/// things up afterwards.
+/// A thread changes modules. Constructed with the interpreter's lock, which is released while it
+/// waits: look objects up after construction.
 class ModuleChange {
  public:
   ModuleChange() noexcept;
@@ -56,7 +56,7 @@ class ModuleChange {
   int paused_ = 0;
 };
 
-/// f(), which reads modules; without the interpreter's lock where it takes long.
+/// Calls f, which reads modules. A long f runs without the interpreter's lock.
 template <class F>
 decltype(auto) module_unlocked_if(bool is_long, F&& f) {
   if (!is_long) return std::forward<F>(f)();

@@ -1,4 +1,4 @@
-// Functions that change shapes and move elements, in the array API's spelling and in PyTorch's.
+// Functions that change shapes and move elements, in the spellings of the array API and of PyTorch.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -325,7 +325,7 @@ void bind_repeating(nb::module_& m) {
 
 Dims shifts_from(nb::handle shifts, const Tensor& x, const Axes& axes) {
   const bool several = PyTuple_Check(shifts.ptr()) || PyList_Check(shifts.ptr());
-  // One shift goes round each of the axes.
+  // A single shift applies to each of the axes.
   const Py_ssize_t count = several      ? PySequence_Size(shifts.ptr())
                            : axes.all() ? 1
                                         : axes.list().size();

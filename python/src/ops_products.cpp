@@ -17,8 +17,8 @@ namespace {
 using Product = Tensor (*)(const Tensor&, const Tensor&);
 using TensordotAxes = std::variant<std::int64_t, std::pair<Dims, Dims>>;
 
-/// How many, or a pair of lists. By hand: nanobind's casters of pairs let no error of __index__
-/// out.
+/// A number of axes, or a pair of lists. Converted here because nanobind's casters of pairs
+/// suppress errors of __index__.
 TensordotAxes tensordot_axes(nb::handle object) {
   Dims count;
   if (PyIndex_Check(object.ptr()) && dims_from(object.ptr(), count)) return count[0];

@@ -1,11 +1,12 @@
-// PyTorch's products of tensors with a fixed number of dimensions: functions and methods.
+// PyTorch's products with a fixed number of dimensions, used by functions and methods.
 #pragma once
 
 #include "baregrad/tensor.h"
 
 namespace baregrad::python {
 
-/// Two matrices. ShapeError, which names matmul, for other numbers of dimensions; so below.
+/// Two matrices. Other numbers of dimensions are a ShapeError that names the function. The same
+/// holds below.
 Tensor mm(const Tensor& a, const Tensor& b);
 /// A matrix and a vector.
 Tensor mv(const Tensor& a, const Tensor& b);

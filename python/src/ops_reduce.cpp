@@ -112,7 +112,7 @@ void def_spread(nb::module_& m, const char* name, Spread op, const char* doc) {
 }
 
 ValuesAndIndices with_positions(Position op, const Tensor& x, std::int64_t dim, bool keep) {
-  // One pass for the positions; the values, which have a gradient, are picked by them.
+  // One pass finds the positions; the values, which have a gradient, are gathered by them.
   Tensor indices = op(x, dim, true);
   Tensor values = take_along_axis(x, indices, dim);
   if (keep || x.ndim() == 0) return {values, indices};
@@ -136,7 +136,7 @@ void def_extreme(nb::module_& m, const char* name, Reduce op, Position position,
                   .c_str()));
 }
 
-/// The axis, which may be left out for a single one.
+/// The axis; it may be omitted for a tensor with one axis.
 std::int64_t scan_axis(const Tensor& x, std::optional<std::int64_t> axis, const char* who) {
   if (axis) return *axis;
   if (x.ndim() == 1) return 0;
@@ -144,7 +144,7 @@ std::int64_t scan_axis(const Tensor& x, std::optional<std::int64_t> axis, const 
                            "; it can be left out for one dimension only"));
 }
 
-/// With `initial` in front of the results.
+/// The results with `initial` in front.
 Tensor scan_with_initial(Scan op, const Tensor& x, std::int64_t axis, DTypeOption dtype,
                          int initial) {
   const Tensor scanned = op(x, axis, dtype);
@@ -153,7 +153,7 @@ Tensor scan_with_initial(Scan op, const Tensor& x, std::int64_t axis, DTypeOptio
   return concat({full(shape, initial, scanned.dtype()), scanned}, axis);
 }
 
-/// `initial` is what nothing sums or multiplies to.
+/// `initial` is the empty sum or product.
 void def_scan(nb::module_& m, const char* name, Scan op, int initial, const char* doc) {
   m.def(
       name,
@@ -176,7 +176,7 @@ void def_scan(nb::module_& m, const char* name, Scan op, int initial, const char
       documented(name, doc).c_str());
 }
 
-/// PyTorch's shorter name.
+/// PyTorch's short name.
 void def_short_scan(nb::module_& m, const char* name, Scan op, const char* doc) {
   for (const Spelling& by : {kTorch, kArrayApi}) {
     m.def(
@@ -223,7 +223,7 @@ Tensor differences(const Tensor& x, std::int64_t axis, std::int64_t n,
   parts.push_back(x);
   if (append) parts.push_back(*append);
   Tensor result = parts.size() == 1 ? x : concat(parts, axis);
-  // Nothing is left after as many rounds as there are elements.
+  // After as many rounds as there are elements, the result is empty.
   n = std::min(n, result.size(axis));
   if (n == 1) return between_neighbours(result, axis);
   const Widened wide({&result});
@@ -234,9 +234,9 @@ Tensor differences(const Tensor& x, std::int64_t axis, std::int64_t n,
 
 void bind_scans(nb::module_& m) {
   def_scan(m, "cumulative_sum", &cumulative_sum, 0,
-           "Running sum along an axis; with include_initial, 0 stands in front.");
+           "Running sum along an axis; include_initial puts a 0 in front.");
   def_scan(m, "cumulative_prod", &cumulative_prod, 1,
-           "Running product along an axis; with include_initial, 1 stands in front.");
+           "Running product along an axis; include_initial puts a 1 in front.");
   def_short_scan(m, "cumsum", &cumulative_sum, "Running sum along an axis.");
   def_short_scan(m, "cumprod", &cumulative_prod, "Running product along an axis.");
   def_along(m, "cumulative_max", &cumulative_max, "Running maximum along an axis; NaN sticks.");
@@ -289,9 +289,9 @@ void bind_reductions(nb::module_& m) {
               "Least over the axes, all by default; NaN if any is.\n\nIn PyTorch's spelling, "
               "min(x, dim), the pair of values and positions.");
   def_position(m, "argmax", &argmax,
-               "Position of the first greatest; without an axis in row-major order.");
+               "Position of the first greatest element; without an axis, in row-major order.");
   def_position(m, "argmin", &argmin,
-               "Position of the first least; without an axis in row-major order.");
+               "Position of the first least element; without an axis, in row-major order.");
   def_spread(m, "var", &var,
              "Variance over the axes, all by default.\n\nThe divisor is n - correction, which is 0 "
              "unless given; 1 in PyTorch's spelling, var(x, dim).");

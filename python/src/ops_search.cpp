@@ -1,4 +1,4 @@
-// Picking and placing by position, order, search, sets, and comparison of whole tensors.
+// Indexing by positions, order, search, sets, and comparison of whole tensors.
 #include <string>
 
 #include "baregrad/error.h"
@@ -35,7 +35,7 @@ Tensor searched(const Tensor& sorted, const Operand& values, bool right,
   });
 }
 
-/// |x - y| <= atol + rtol |y|, in float64; infinities are close to themselves only.
+/// |x - y| <= atol + rtol |y|, in float64; an infinity is close only to itself.
 Tensor are_close(const Tensor& x, const Tensor& y, double rtol, double atol, bool equal_nan) {
   const Tensor a = astype(x, DType::Float64, false);
   const Tensor b = astype(y, DType::Float64, false);

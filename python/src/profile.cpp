@@ -29,7 +29,7 @@ void bind_profile(nb::module_& m) {
         const LockReleased release;
         profile::stop();
       },
-      R"(Ends the recording and writes the file, which ui.perfetto.dev opens.
+      R"(Ends the recording and writes the file, for ui.perfetto.dev.
 
 >>> import os, tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -37,7 +37,7 @@ void bind_profile(nb::module_& m) {
 ...     bg.profile.stop()
 ...     os.listdir(folder)
 ['trace.json'])");
-  sub.def("is_recording", &profile::is_recording, R"(Is a recording running?
+  sub.def("is_recording", &profile::is_recording, R"(Whether a recording is running.
 
 >>> bg.profile.is_recording()
 False)");

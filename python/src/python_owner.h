@@ -1,4 +1,4 @@
-// Python objects that C++ objects keep alive, and that may go on any thread at any time.
+// Ownership of Python objects by C++ objects that any thread may destroy at any time.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@
 
 namespace baregrad::python {
 
-/// Gives up one reference from wherever the engine dropped the last use: any thread, with or
-/// without the interpreter's lock. Once the interpreter is going away the object is leaked: a
-/// thread that asks for the lock then would be ended by Python.
+/// Drops one reference on any thread, with or without the interpreter's lock. During the
+/// interpreter's shutdown the object is leaked: Python would end a thread that asks for the lock
+/// then.
 inline void release_python_object(PyObject* object) noexcept {
   if (object == nullptr || Py_IsInitialized() == 0) return;
   if (PyGILState_Check() != 0) {
@@ -28,16 +28,16 @@ inline void release_python_object(PyObject* object) noexcept {
   Py_DECREF(object);
 }
 
-/// Shares one Python object among C++ copies, which may be made and dropped without the lock; made
-/// with it. For std::function hooks and deleters of borrowed memory.
+/// Shares one Python object among C++ copies, which may be made and dropped without the lock. The
+/// constructor needs the lock. For std::function hooks and deleters of borrowed memory.
 class PythonOwner {
  public:
   explicit PythonOwner(nb::object object)
       : object_(object.release().ptr(), &release_python_object) {}
 
-  /// Borrowed; to be used with the lock only.
+  /// Borrowed; use it only with the lock held.
   nb::handle get() const noexcept { return object_.get(); }
-  /// No copy of it holds the object too.
+  /// Whether no other copy holds the object.
   bool is_sole() const noexcept { return object_.use_count() == 1; }
 
  private:

@@ -1,6 +1,6 @@
-// Tensors as text, by PyTorch's rules: numbers of one width in a column, four digits, integers
-// among floats as "1.", exponents where the magnitudes are far apart, the middle of long axes left
-// out. NumPy's way of printing, which C++ users have, is src/core/print.cpp.
+// Tensors as text, by PyTorch's rules: numbers of equal width in columns, four digits, integral
+// floats as "1.", exponents where the magnitudes differ much, the middle of long axes left out. The
+// C++ printing in src/core/print.cpp follows NumPy.
 #include "repr.h"
 
 #include <algorithm>
@@ -20,16 +20,16 @@ namespace {
 
 struct Options {
   int precision = 4;              // digits after the point
-  std::int64_t threshold = 1000;  // more elements than this are summarised
+  std::int64_t threshold = 1000;  // tensors with more elements are summarised
   std::int64_t edge_items = 3;    // shown at each end of a summarised axis
   std::int64_t line_width = 80;
-  std::optional<bool> scientific;  // by the numbers when not given
+  std::optional<bool> scientific;  // not set: depends on the numbers
 };
 
-/// Read and changed with the interpreter's lock.
+/// Accessed with the interpreter's lock.
 Options g_options;
 
-// Of a tensor with many axes even the edges are many: then fewer of them are shown.
+// A tensor with many axes has many elements at its edges: then fewer are shown.
 constexpr std::int64_t kMostShown = 1'000'000;
 
 /// Elements shown at each end of every axis; 0 for all.
@@ -47,7 +47,7 @@ std::int64_t edge_of(const Tensor& tensor) {
   return edge;
 }
 
-/// Which positions of an axis are shown: all, or `edge` at each end.
+/// The positions of an axis that are shown: all, or `edge` at each end.
 struct Shown {
   std::int64_t size;
   std::int64_t edge;
@@ -92,7 +92,7 @@ std::string plain_text(const Scalar& value) {
   }
 }
 
-/// How the numbers of one tensor are written: settled from all that are shown.
+/// The format of all numbers of one tensor, derived from the shown ones.
 class NumberStyle {
  public:
   NumberStyle(const Tensor& tensor, std::int64_t edge) : dtype_(tensor.dtype()) {
@@ -100,7 +100,7 @@ class NumberStyle {
     visit_shown(tensor, edge, 0, static_cast<const char*>(tensor.data_ptr()),
                 [&](const char* at) { values.push_back(load_scalar(at, dtype_)); });
     if (is_floating(dtype_)) {
-      // Zeros, infinities and NaN have no say in it.
+      // Zeros, infinities and NaN do not influence the format.
       std::erase_if(values, [](const Scalar& s) {
         return s.to_double() == 0 || !std::isfinite(s.to_double());
       });
@@ -182,7 +182,7 @@ class Typesetter {
 
   void write_row(int axis, const char* at, std::int64_t indent) {
     const Shown shown{tensor_.shape()[axis], edge_};
-    // A word, its comma and a space each.
+    // The width of an element with its comma and space.
     const auto word = static_cast<std::int64_t>(style_.width()) + 2;
     const std::int64_t per_line = std::max<std::int64_t>(1, (g_options.line_width - indent) / word);
     std::int64_t words = 0;
@@ -229,8 +229,8 @@ std::string python_tuple(const Dims& dims) {
   return out + (dims.size() == 1 ? ",)" : ")");
 }
 
-/// What the elements do not say: the dtype where it is not the one that they would be read as, the
-/// shape where there are none, the history.
+/// What the elements do not show: the dtype if it is not the default of such numbers, the shape of
+/// an empty tensor, the history.
 std::vector<std::string> suffixes_of(const Tensor& tensor) {
   std::vector<std::string> out;
   const DType dtype = tensor.dtype();
@@ -250,7 +250,7 @@ std::vector<std::string> suffixes_of(const Tensor& tensor) {
 void append_suffixes(std::string& out, const std::vector<std::string>& suffixes,
                      std::size_t indent) {
   const std::size_t newline = out.rfind('\n');
-  // PyTorch counts two columns more than stand on the line where it is the first.
+  // PyTorch counts two columns too many on the first line.
   std::size_t column = newline == std::string::npos ? out.size() + 2 : out.size() - newline + 1;
   for (const std::string& suffix : suffixes) {
     if (column + suffix.size() + 2 > static_cast<std::size_t>(g_options.line_width)) {
@@ -366,7 +366,7 @@ void bind_repr(nb::module_& m) {
   m.def("set_printoptions", &set_options, nb::arg("precision") = nb::none(),
         nb::arg("threshold") = nb::none(), nb::arg("edgeitems") = nb::none(),
         nb::arg("linewidth") = nb::none(), nb::arg("sci_mode") = nb::none(),
-        R"(Sets how tensors are printed; what is left out stays as it is.
+        R"(Sets how tensors are printed; omitted options keep their values.
 
 Except sci_mode, whose None means: by the numbers.
 

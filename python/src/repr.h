@@ -1,4 +1,4 @@
-// Tensors as text, as PyTorch's users know it.
+// Tensors as text, in PyTorch's format.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace baregrad::python {
 
 /// "tensor([1., 2.], requires_grad=True)"; `type_name` stands before the bracket.
 std::string repr(const Tensor& tensor, std::string_view type_name = "tensor");
-/// A table, for notebooks.
+/// An HTML table, for notebooks.
 std::string repr_html(const Tensor& tensor);
 
 }  // namespace baregrad::python

@@ -1,4 +1,4 @@
-// The engine in its process: threads, memory, signals, what it was built for.
+// The engine in its process: threads, memory, signals, build information.
 #include <atomic>
 #include <chrono>
 
@@ -29,9 +29,9 @@ bool in_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
 
 // ---- Exit
 
-/// Set by the last but few steps of the interpreter that still let other threads run.
+/// Set late in the interpreter's shutdown, shortly before other threads stop running.
 std::atomic<bool> g_leaving{false};
-/// Threads on their way back to the lock.
+/// The number of threads that are taking the lock again.
 std::atomic<int> g_returning{0};
 
 bool is_finalizing() noexcept {
@@ -42,8 +42,8 @@ bool is_finalizing() noexcept {
 #endif
 }
 
-/// Other steps of the exit may wait for this thread: it stays away only once the interpreter is
-/// really going, which is a moment after g_leaving as a rule.
+/// Other steps of the shutdown may wait for this thread, so it blocks only once the interpreter is
+/// really finalizing, usually a moment after g_leaving is set.
 void stay_away() noexcept {
   if (in_main_thread()) return;
   for (int i = 0; i < 100; ++i) {
@@ -52,22 +52,23 @@ void stay_away() noexcept {
   }
 }
 
-/// At exit, with the lock: who waits for it gets it now; who comes later stays away.
+/// At exit, with the lock: threads that wait for the lock get it now; threads that come later
+/// block.
 void leave() {
   g_leaving = true;
   while (g_returning > 0) {
-    const nb::gil_scoped_release release;  // this thread leaves, and is not one to be kept away
+    const nb::gil_scoped_release release;  // this thread runs the shutdown and must not block
     usleep(100);
   }
 }
 
 void watch_for_exit() {
-  // In the child of a fork the others are gone.
+  // In the child of a fork the other threads are gone.
   pthread_atfork(nullptr, nullptr, [] { g_returning = 0; });
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&leave));
 }
 
-/// Lets Ctrl-C into long ops: Python's handlers run in the main thread, with the lock.
+/// Lets Ctrl-C interrupt long ops: Python's handlers run in the main thread, with the lock.
 void check_signals() {
   if (!in_main_thread() || Py_IsInitialized() == 0) return;
   const LockTaken lock;
@@ -91,7 +92,7 @@ nb::dict stats_of(const std::optional<std::string>& name) {
   return dict;
 }
 
-/// AllocatorScope by name.
+/// An AllocatorScope, chosen by name.
 class NamedScope {
  public:
   explicit NamedScope(const std::string& name) : scope_(allocator_by_name(name)) {}
@@ -114,7 +115,7 @@ void bind_memory(nb::module_& m) {
   sub.def(
       "reset_peak",
       [](const std::optional<std::string>& name) { allocator_named(name).reset_peak(); }, by_name,
-      R"(Lets peak_bytes begin again at live_bytes.
+      R"(Resets peak_bytes to live_bytes.
 
 >>> bg.memory.reset_peak()
 >>> stats = bg.memory.stats()
@@ -126,7 +127,7 @@ True)");
         const LockReleased release;
         return allocator_named(name).trim();
       },
-      by_name, R"(Returns cached memory to the system; how many bytes that was.
+      by_name, R"(Returns cached memory to the system; the result is the number of bytes.
 
 >>> x = bg.ones((1 << 20,))
 >>> del x
@@ -134,7 +135,7 @@ True)");
 True)");
   sub.def(
       "set_limit", [](std::size_t bytes) { pool_allocator().set_limit(bytes); }, nb::arg("bytes"),
-      R"(The most bytes the pool may hold from the system, 0 for no limit.
+      R"(Limits the bytes that the pool holds from the system; 0 for no limit.
 
 >>> bg.memory.set_limit(1 << 30)
 >>> try:
@@ -145,7 +146,7 @@ True)");
 ...     bg.memory.set_limit(0)
 four gigabytes are too much)");
   sub.def(
-      "limit", [] { return pool_allocator().limit(); }, R"(What set_limit set; 0 is no limit.
+      "limit", [] { return pool_allocator().limit(); }, R"(The value of set_limit; 0 is no limit.
 
 >>> bg.memory.limit()
 0)");
@@ -159,7 +160,7 @@ four gigabytes are too much)");
   scope.def(
       "__init__",
       [](Scope* self, const std::string& name) {
-        static_cast<void>(allocator_by_name(name));  // what is no allocator is said here
+        static_cast<void>(allocator_by_name(name));  // throws for an unknown name
         new (self) Scope(name);
       },
       nb::arg("allocator"));
@@ -207,7 +208,7 @@ void LockReleased::let_pass() noexcept {
   }
 }
 
-/// Who would begin a call meanwhile stands back.
+/// While one exists, other threads that are about to start a call wait.
 class Waiting {
  public:
   Waiting() noexcept { ++LockReleased::waiting_; }
@@ -236,12 +237,12 @@ void bind_runtime(nb::module_& m) {
   pthread_atfork(nullptr, nullptr, [] { LockReleased::forget_others(); });
   m.attr("__version__") = BAREGRAD_VERSION;
   m.def("get_num_threads", &get_num_threads,
-        R"(Threads that ops use, the caller's included. Results never depend on it.
+        R"(The number of threads that ops use, including the caller. Results do not depend on it.
 
 >>> bg.get_num_threads() >= 1
 True)");
   m.def("set_num_threads", &set_num_threads, nb::arg("count"),
-        R"(Sets how many threads ops use: 1 to 1024.
+        R"(Sets the number of threads that ops use: 1 to 1024.
 
 >>> before = bg.get_num_threads()
 >>> bg.set_num_threads(3)

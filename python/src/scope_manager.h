@@ -11,8 +11,7 @@
 
 namespace baregrad::python {
 
-/// Opens a Scope made of the same arguments each time it is entered; may be entered again inside
-/// itself.
+/// Opens a Scope with the same arguments at each entry. It may be nested in itself.
 template <class Scope, class... Args>
 class ScopeManager {
  public:

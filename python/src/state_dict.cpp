@@ -1,4 +1,4 @@
-// State, which modules, optimizers and loaders keep, as a dict of Python.
+// Converts the State of modules, optimizers and loaders to and from a Python dict.
 #include "state_dict.h"
 
 #include "baregrad/error.h"

@@ -63,7 +63,7 @@ nb::object list_of(const Tensor& x, int axis, const char* at) {
   return list;
 }
 
-/// A 0-d tensor is formatted as its number; a format for all elements there is not.
+/// A 0-d tensor is formatted as its number. There is no format for more elements.
 nb::object format(nb::handle self, nb::str spec) {
   const Tensor& x = initialised(self.ptr());
   if (x.ndim() != 0 && nb::len(spec) == 0) return nb::str(self);
@@ -75,7 +75,7 @@ nb::object format(nb::handle self, nb::str spec) {
   return nb::steal(text);
 }
 
-/// A subclass stands for itself: "Weight([1., 2.])".
+/// A subclass has its own name: "Weight([1., 2.])".
 std::string repr_of(nb::handle self) {
   const Tensor& x = initialised(self.ptr());
   if (Py_TYPE(self.ptr()) == g_tensor_type) return repr(x);
@@ -86,7 +86,7 @@ Tensor convert(const Tensor& x, DType dtype, bool copy = false) {
   return unlocked(x.numel(), [&] { return astype(x, dtype, copy); });
 }
 
-/// x.to(dtype), x.to("cpu"), x.to(other): the dtype that it comes to.
+/// The dtype that x.to(dtype), x.to("cpu") or x.to(other) converts to.
 DType wanted_dtype(const Tensor& x, nb::handle target, DTypeOption dtype) {
   if (target.is_none()) return dtype.value_or(x.dtype());
   if (const Tensor* other = tensor_in(target.ptr())) return other->dtype();
@@ -99,7 +99,7 @@ DType wanted_dtype(const Tensor& x, nb::handle target, DTypeOption dtype) {
   return dtype.value_or(x.dtype());
 }
 
-/// The array API's: a matrix only.
+/// The array API's transpose: only for matrices.
 Tensor transpose(const Tensor& x) {
   if (x.ndim() != 2) {
     throw ShapeError(message("T: wanted a matrix, got ", describe(x),
@@ -126,7 +126,7 @@ void bind_attributes(TensorClass& tensor) {
       .def("nelement", &Tensor::numel, "Number of elements.")
       .def("dim", &Tensor::ndim, "Number of axes.")
       .def("stride", &Tensor::strides, nb::sig("def stride(self) -> tuple[int, ...]"),
-           "Elements from one position to the next, for each axis.")
+           "The distance in elements between neighbours, for each axis.")
       .def(
           "stride",
           [](const Tensor& x, std::int64_t dim) {
@@ -167,7 +167,7 @@ void bind_conversions(TensorClass& tensor) {
           },
           nb::sig("def __complex__(self) -> complex"))
       .def("astype", &convert, nb::arg("dtype"), nb::arg("copy") = true,
-           "The elements converted; a view when the dtype is the same and copy is False.")
+           "The converted elements; a view when the dtype is the same and copy is False.")
       .def(
           "to",
           [](const Tensor& x, nb::handle target, DTypeOption dtype, nb::handle device, bool copy) {
@@ -179,7 +179,7 @@ void bind_conversions(TensorClass& tensor) {
           nb::arg("device") = nb::none(), nb::arg("copy") = false,
           nb::sig("def to(self, target: Tensor | DType | str | None = None, *, dtype: DType | None "
                   "= None, device: str | None = None, copy: bool = False) -> Tensor"),
-          R"(The tensor in another dtype, itself where it has it already.
+          R"(The tensor in another dtype; itself if it has this dtype.
 
 `target` is a dtype, another tensor (for its dtype) or the device 'cpu'.
 
@@ -229,7 +229,7 @@ void bind_text(TensorClass& tensor) {
 void bind_tensor(nb::module_& m) {
   TensorClass tensor(m, "Tensor", nb::type_slots(tensor_slots()), nb::pooled(),
                      nb::is_weak_referenceable(),
-                     R"(Numbers of one dtype along any number of axes; a handle on them.
+                     R"(A handle on numbers of one dtype along any number of axes.
 
 Tensor(data) is a handle on the same tensor when data is one, else on baregrad.asarray(data). Two
 handles of one tensor have one hash. Operators take tensors and numbers; NumPy arrays are not
@@ -247,7 +247,7 @@ tensor([2.5000, 3.0000]))");
              nb::sig("def __array_namespace__(self, *, api_version: str | None = None) -> "
                      "typing.Any"),
              "The module of the functions that take this tensor: baregrad.");
-  // NumPy's operators leave `array + tensor` to us, instead of taking the tensor apart.
+  // With None, NumPy's operators return NotImplemented for `array + tensor`, and Python calls ours.
   tensor.attr("__array_ufunc__") = nb::none();
   bind_attributes(tensor);
   bind_conversions(tensor);

@@ -1,5 +1,5 @@
-// What Python's collector sees of a tensor: functions that its node keeps. Without them, a hook
-// that refers to its own tensor would be a cycle that nobody can find.
+// The references of a tensor that Python's garbage collector visits: functions that its node keeps.
+// Without them, a hook that refers to its own tensor would be a cycle that is never collected.
 #include <utility>
 #include <vector>
 
@@ -14,9 +14,9 @@ namespace {
 
 using autograd::Node;
 
-/// `more`: handles that may exist beside the object's own, of things that keep the object alive.
+/// `more`: the number of handles, besides the object's own, that belong to owners of the object.
 Node* node_kept_by(PyObject* self, std::uint32_t more) noexcept {
-  // The counts must not change while the collector is at work.
+  // The counts must not change during the collection.
   if (LockReleased::others_inside() || !nb::inst_ready(self)) return nullptr;
   const Tensor& tensor = *nb::inst_ptr<Tensor>(self);
   return tensor.defined() ? autograd::node_kept_by(tensor, self, more) : nullptr;
@@ -47,7 +47,7 @@ int visit_node(Node& node, visitproc visit, void* arg) noexcept {
   return 0;
 }
 
-/// Takes the functions out, then drops them: what runs meanwhile finds a node without them.
+/// Moves the functions out before dropping them: code that runs meanwhile sees a node without them.
 void clear_node(Node& node) {
   std::vector<autograd::Extras::NumberedHook> hooks;
   if (node.extras_if_any() != nullptr) hooks.swap(node.extras().hooks);
@@ -69,7 +69,7 @@ int clear_kept(PyObject* self, std::uint32_t more) noexcept {
   return 0;
 }
 
-/// The module that a parameter is in has handles of its own, and keeps the object in its __dict__.
+/// The module of a parameter has its own handles, and keeps the object in its __dict__.
 constexpr std::uint32_t kHandlesOfModules = 2;
 
 int traverse_parameter(PyObject* self, visitproc visit, void* arg) noexcept {

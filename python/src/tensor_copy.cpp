@@ -1,4 +1,4 @@
-// Copies and pickles of baregrad.Tensor, subclasses and their attributes included.
+// Copies and pickles of baregrad.Tensor, including subclasses and their attributes.
 #include <cstring>
 #include <limits>
 #include <new>
@@ -13,7 +13,7 @@
 namespace baregrad::python {
 namespace {
 
-/// An object of the given class, Tensor or a subclass of it, whose __init__ is not called.
+/// An object of the given class, Tensor or a subclass, made without a call of its __init__.
 nb::object make(nb::handle type, Tensor tensor) {
   nb::object object = nb::inst_alloc(type);
   if (!object.is_valid()) throw nb::python_error();
@@ -22,7 +22,7 @@ nb::object make(nb::handle type, Tensor tensor) {
   return object;
 }
 
-/// Attributes of an object of a subclass; None where it has none.
+/// Attributes of an object of a subclass; None if it has none.
 nb::object dict_or_none(nb::handle self) { return nb::getattr(self, "__dict__", nb::none()); }
 
 void set_attributes(nb::handle object, nb::handle attributes) {
@@ -53,7 +53,7 @@ Self deep_copy(nb::handle self, nb::dict memo) {
                             ", and its history cannot be copied; detach it first"));
   }
   nb::object out = make(self.type(), copy_of_leaf(x));
-  // Before the attributes, which may lead back here.
+  // Before the attributes, which may refer to this object.
   memo[nb::steal(PyLong_FromVoidPtr(self.ptr()))] = out;
   const nb::object attributes = dict_or_none(self);
   if (!attributes.is_none()) {
@@ -82,7 +82,7 @@ nb::tuple reduce(nb::handle self) {
   return nb::make_tuple(rebuild, arguments, attributes);
 }
 
-/// Number of elements a pickle may claim: what it brings bytes for.
+/// A pickle may claim only as many elements as it has bytes for.
 void check_pickle(const nb::bytes& data, DType dtype, const Dims& shape) {
   std::int64_t count = 1;
   bool fits = true;
@@ -124,17 +124,17 @@ nb::object rebuild_tensor(nb::handle type, const nb::bytes& data, DType dtype, c
 void bind_copy_methods(nb::module_& m, TensorClass& tensor) {
   m.def("_rebuild_tensor", &rebuild_tensor, nb::arg("type"), nb::arg("data"), nb::arg("dtype"),
         nb::arg("shape"), nb::arg("requires_grad"), "What pickles of tensors call.");
-  // Functions of an extension are pickled by name, as Python's own are: this one, and any that an
-  // object to be pickled holds.
+  // Functions of an extension are pickled by name, like Python's own: this one, and any function
+  // that a pickled object holds.
   nb::module_::import_("copyreg").attr("pickle")(
       m.attr("_rebuild_tensor").type(),
       nb::module_::import_("operator").attr("attrgetter")("__qualname__"));
   tensor.def("__copy__", &shallow_copy, "Another handle on the same tensor.")
       .def("__deepcopy__", &deep_copy, nb::arg("memo"),
-           "A copy of the elements and the gradient. Tensors that share memory are copied apart.")
+           "A copy of the elements and the gradient. Copies never share memory.")
       .def(
           "__reduce_ex__", [](nb::handle self, int) { return reduce(self); }, nb::arg("protocol"),
-          "For pickles: the elements, whether a gradient is wanted, and a subclass's attributes.");
+          "For pickles: the elements, requires_grad, and a subclass's attributes.");
 }
 
 }  // namespace baregrad::python

@@ -1,5 +1,5 @@
-// x[...]: what stands between the brackets in Python, as the engine's indices. Plain integers and
-// slices, by far the most frequent, go to views directly; all else is NumPy's rules in the engine.
+// x[...]: converts Python's index to the engine's. Integers and slices, by far the most frequent,
+// become views directly; all other forms follow NumPy's rules in the engine.
 #include "tensor_index.h"
 
 #include <optional>
@@ -18,7 +18,7 @@
 namespace baregrad::python {
 namespace {
 
-/// IndexError for integers beyond 64 bits; an error of __index__ passes.
+/// IndexError for integers beyond 64 bits; an error of __index__ is passed on.
 std::int64_t position_from(PyObject* object) {
   const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_IndexError);
   if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
@@ -46,14 +46,14 @@ bool is_whole(PyObject* slice) noexcept {
   throw nb::python_error();
 }
 
-/// Lists, NumPy arrays and bools. An empty list has no dtype of its own: it picks nothing.
+/// Lists, NumPy arrays and bools. An empty list has no dtype: it selects nothing.
 Index array_index(PyObject* object) {
   if (PyUnicode_Check(object) || PyBytes_Check(object) || PyFloat_Check(object) ||
       PyDict_Check(object)) {
     throw_no_index(object);
   }
   nb::object held = nb::borrow(object);
-  // Tuples within tuples and ranges are sequences of positions, too.
+  // Tuples within tuples and ranges are sequences of positions too.
   if (PyTuple_Check(object) || PyRange_Check(object)) {
     held = nb::steal(PySequence_List(object));
     if (!held.is_valid()) throw nb::python_error();
@@ -75,7 +75,7 @@ Index index_from(PyObject* object) {
   if (object == Py_Ellipsis) return Ellipsis{};
   if (const Tensor* tensor = tensor_in(object)) return *tensor;
   if (PyBool_Check(object)) return Tensor::scalar(object == Py_True);
-  // NumPy's arrays have __index__ as well; its integers are no sequences.
+  // NumPy's arrays have __index__ too; its integers are not sequences.
   if (PyIndex_Check(object) && !PySequence_Check(object)) return position_from(object);
   return array_index(object);
 }
@@ -96,8 +96,8 @@ bool in_range(std::int64_t position, std::int64_t size) noexcept {
   return position >= -size && position < size;
 }
 
-/// x[key] where key is an integer or a slice for axis `axis`, which moves on past a slice. False
-/// when it is neither, or out of range: the general way has the message.
+/// x[key] where key is an integer or a slice for axis `axis`, which is advanced by a slice. False
+/// for other keys, and out of range: the general path raises the error.
 bool pick(Tensor& x, int& axis, PyObject* key) {
   if (axis >= x.ndim()) return false;
   if (PyLong_CheckExact(key)) {
@@ -122,7 +122,7 @@ std::optional<Tensor> pick_simple(const Tensor& x, PyObject* key) {
       if (!pick(out, axis, PyTuple_GET_ITEM(key, i))) return std::nullopt;
     }
   }
-  // Whole slices only: a view of its own nevertheless.
+  // Only full slices: the result is still a new view.
   if (out.is_same(x)) out = alias(x);
   return out;
 }
@@ -134,7 +134,7 @@ bool has_tensor(const std::vector<Index>& indices) {
   return false;
 }
 
-/// A list or an array that is written into x. Python's floats are read in x's own precision.
+/// A list or an array to be written into x. Python floats are converted to x's dtype directly.
 Tensor source_from(PyObject* value, const Tensor& x) {
   Asked asked{"index_put"};
   const bool list = PyList_Check(value) || PyTuple_Check(value);
@@ -142,8 +142,8 @@ Tensor source_from(PyObject* value, const Tensor& x) {
   return tensor_from(value, asked);
 }
 
-/// x[key] = number where key is integers and slices. A float into integers is not for this way,
-/// which would cut it.
+/// x[key] = number where key consists of integers and slices. A float for an integer tensor takes
+/// the general path; this one would truncate it.
 bool put_simple(const Tensor& x, PyObject* key, const Scalar& number) {
   if (number.kind() == Scalar::Kind::Float && !is_floating(x.dtype())) return false;
   const std::optional<Tensor> part = pick_simple(x, key);
@@ -167,7 +167,7 @@ void put(const Tensor& x, PyObject* key, PyObject* value) {
   }
 }
 
-/// Sees the slices of the first axis one after the other.
+/// Iterates over the slices along the first axis.
 struct TensorIterator {
   Tensor tensor;
   std::int64_t next = 0;
@@ -177,7 +177,7 @@ struct TensorIterator {
 
 PyObject* tensor_get_item(PyObject* self, PyObject* key) noexcept {
   try {
-    // A handle of our own: __index__ of a key may drop the caller's.
+    // Holds its own handle: __index__ of a key may drop the caller's.
     const Tensor x = initialised(self);
     if (std::optional<Tensor> simple = pick_simple(x, key)) return wrap(std::move(*simple));
     const std::vector<Index> indices = indices_from(key);

@@ -56,7 +56,7 @@ void def_binary_(TensorClass& tensor, const char* name, BinaryInPlace op, const 
       nb::arg("other"), (std::string(doc) + "; in place").c_str());
 }
 
-/// x.add(other, alpha=a): x + a * other, which PyTorch's optimizers are written with.
+/// x.add(other, alpha=a): x + a * other, as PyTorch's optimizers use it.
 void def_scaled(TensorClass& tensor, const char* name, Binary op) {
   tensor.def(
       name,
@@ -78,7 +78,7 @@ void def_scaled_(TensorClass& tensor, const char* name, BinaryInPlace op) {
       nb::arg("other"), nb::kw_only(), nb::arg("alpha"));
 }
 
-/// Gradients of activations are ops for the engine's own use.
+/// Gradients of activations are internal ops.
 bool is_internal(std::string_view name) { return name.ends_with("_backward"); }
 
 void bind_table(TensorClass& tensor) {
@@ -127,7 +127,7 @@ void bind_ternary(TensorClass& tensor) {
             return unlocked(x.numel(), [&] { return clip(x, low, high); });
           },
           nb::arg("min") = nb::none(), nb::arg("max") = nb::none(),
-          R"(x limited to [min, max]; NaN stays.
+          R"(x limited to [min, max]; NaN stays NaN.
 
 >>> bg.arange(5).clip(1, 3)
 tensor([1, 1, 2, 3, 3]))")

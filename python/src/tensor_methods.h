@@ -1,5 +1,5 @@
-// The methods of baregrad.Tensor, by room. Where the array API's functions and PyTorch's methods of
-// the same name differ, a method does what PyTorch's does: max(dim), std, squeeze, nonzero.
+// The methods of baregrad.Tensor, by kind. Where functions of the array API and methods of PyTorch
+// with the same name differ, a method follows PyTorch: max(dim), std, squeeze, nonzero.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -17,7 +17,7 @@ std::optional<Tensor> some(Tensor tensor) {
   return tensor;
 }
 
-/// What register_hook returns. Holds the Python object, so that the collector sees it.
+/// The result of register_hook. Holds the Python object, so that the garbage collector sees it.
 struct HookHandle {
   nb::object tensor;
   int id;
@@ -60,7 +60,7 @@ void bind_attributes(TensorClass& tensor) {
             x.set_grad(gradient.value_or(Tensor()));
           },
           nb::for_setter(nb::arg("gradient").none()),
-          "What backward accumulated here, or None; settable.")
+          "The gradient that backward accumulated, or None; settable.")
       .def_prop_rw(
           "data", [](const Tensor& x) { return x.detach(); },
           [](const Tensor& x, const Tensor& source) {
@@ -71,7 +71,7 @@ void bind_attributes(TensorClass& tensor) {
           "their memory and dtype, and stays the object that optimizers and hooks know.")
       .def_prop_ro(
           "is_leaf", [](const Tensor& x) { return x.is_leaf(); },
-          "Whether it is not the result of a recorded op.")
+          "Whether the tensor is not the result of a recorded op.")
       .def_prop_ro(
           "grad_fn",
           [](const Tensor& x) -> std::optional<std::string> {
@@ -79,24 +79,24 @@ void bind_attributes(TensorClass& tensor) {
             if (op.empty()) return std::nullopt;
             return op;
           },
-          "The name of the op that made it, None for a leaf.");
+          "The name of the op that made the tensor, None for a leaf.");
 }
 
 }  // namespace
 
 void bind_grad_methods(nb::module_& m, TensorClass& tensor) {
   nb::class_<HookHandle>(m, "_HookHandle", nb::type_slots(g_handle_slots),
-                         "Keeps a hook removable; dropping it does not remove.")
+                         "A handle that can remove a hook; dropping the handle does not.")
       .def(
           "remove",
           [](const HookHandle& handle) {
             if (handle.tensor.is_valid()) initialised(handle.tensor.ptr()).remove_hook(handle.id);
           },
-          "Takes the hook off; again is harmless.");
+          "Removes the hook; a second call does nothing.");
   bind_attributes(tensor);
   tensor
       .def("requires_grad_", &set_requires_grad, nb::arg("requires_grad") = true,
-           "Asks for the gradient of a leaf; returns the tensor.")
+           "Sets whether the gradient of a leaf is computed; returns the tensor.")
       .def(
           "backward",
           [](const Tensor& x, std::optional<Tensor> gradient, std::optional<bool> retain_graph,
@@ -120,13 +120,12 @@ tensor([2., 2.]))")
           "The same elements without a history.")
       .def(
           "retain_grad", [](const Tensor& x) { x.retain_grad(); },
-          "Keeps the gradient of a tensor that is no leaf.")
-      .def(
-          "register_hook", &register_hook, nb::arg("hook"),
-          nb::sig(
-              "def register_hook(self, hook: collections.abc.Callable[[Tensor], Tensor | None]) "
-              "-> _HookHandle"),
-          R"(Calls hook(gradient) before the gradient goes further; a tensor it returns replaces it.
+          "Makes backward keep the gradient of a tensor that is not a leaf.")
+      .def("register_hook", &register_hook, nb::arg("hook"),
+           nb::sig(
+               "def register_hook(self, hook: collections.abc.Callable[[Tensor], Tensor | None]) "
+               "-> _HookHandle"),
+           R"(Calls hook(gradient) before backward goes on; a returned tensor replaces the gradient.
 
 >>> x = bg.ones((2,)).requires_grad_()
 >>> handle = x.register_hook(lambda g: g * 10)

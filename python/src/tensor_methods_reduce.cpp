@@ -91,7 +91,8 @@ ValuePair pair(ValuesAndIndices found) {
   return value_pair(std::move(found.values), std::move(found.indices));
 }
 
-/// x.max(): of all. x.max(dim): values and positions, as PyTorch has it. x.max(axis=...): values.
+/// x.max(): over all elements. x.max(dim): values and positions, as in PyTorch. x.max(axis=...):
+/// values.
 void def_extreme(TensorClass& tensor, const char* name, Reduce op, Position position,
                  const char* doc) {
   tensor.def(
@@ -101,7 +102,7 @@ void def_extreme(TensorClass& tensor, const char* name, Reduce op, Position posi
       name,
       [position, name](const Tensor& x, std::int64_t dim, bool keepdim) {
         const auto work = [&] {
-          // One pass for the positions; the values, which have a gradient, are picked by them.
+          // One pass finds the positions; the values, which have a gradient, are gathered by them.
           Tensor indices = position(x, dim, true);
           Tensor values = take_along_axis(x, indices, dim);
           if (!keepdim && x.ndim() != 0) {
@@ -149,9 +150,9 @@ tensor([1, 1]))");
   def_extreme(tensor, "min", &min, &argmin,
               "The least element; the arguments and results are those of max.");
   def_position(tensor, "argmax", &argmax,
-               "Position of the first greatest; without an axis in row-major order.");
+               "Position of the first greatest element; without an axis, in row-major order.");
   def_position(tensor, "argmin", &argmin,
-               "Position of the first least; without an axis in row-major order.");
+               "Position of the first least element; without an axis, in row-major order.");
   def_spread(tensor, "var", &var, R"(Variance over the axes, all by default.
 
 The divisor is n - correction. As in PyTorch correction is 1 by default; with `axis=`, and in the
@@ -159,8 +160,7 @@ function baregrad.var, it is 0 as in NumPy and in the array API.
 
 >>> bg.arange(4, dtype=bg.float32).var(correction=0)
 tensor(1.2500))");
-  def_spread(tensor, "std", &std,
-             "Square root of var, which says what `correction` is by default.");
+  def_spread(tensor, "std", &std, "Square root of var, with the same arguments.");
   tensor.def(
       "norm",
       [](const Tensor& x, double order, const Axes& axes, bool keep) {
@@ -199,7 +199,7 @@ void bind_order(TensorClass& tensor) {
             }));
           },
           nb::arg("dim") = -1, nb::arg("descending") = false,
-          "Values in order along an axis, and where they were; equal ones keep their order.")
+          "Values in order along an axis, and their positions; the sort is stable.")
       .def(
           "argsort",
           [](const Tensor& x, std::int64_t dim, bool descending, bool stable) {

@@ -1,4 +1,4 @@
-// Views, other shapes and other layouts as methods, by PyTorch's names and rules.
+// Views and changes of shape and layout as methods, with PyTorch's names and rules.
 #include <string>
 
 #include "baregrad/error.h"
@@ -25,7 +25,7 @@ Dims dims_of(const nb::args& args, const char* who) {
 
 using ToShape = Tensor (*)(const Tensor&, const Dims&);
 
-/// A method that takes sizes or axes, one by one or as a tuple.
+/// A method that takes sizes or axes, as separate arguments or as a tuple.
 void def_dims(TensorClass& tensor, const char* name, ToShape op, const char* doc) {
   const std::string signature =
       "def " + std::string(name) + "(self, *sizes: int | collections.abc.Sequence[int]) -> Tensor";
@@ -41,7 +41,7 @@ void def_dims(TensorClass& tensor, const char* name, ToShape op, const char* doc
 Tensor view(const Tensor& x, const Dims& shape) { return x.view(shape); }
 Tensor flip_all(const Tensor& x, const Dims& axes) { return flip(x, axes); }
 
-/// PyTorch's: one count for every axis at least.
+/// PyTorch's repeat: at least one count per axis.
 Tensor repeat_axes(const Tensor& x, const Dims& counts) {
   if (counts.size() < x.ndim()) {
     throw ShapeError(message("repeat: ", counts.size(), " counts for the ", x.ndim(), " axes of ",
@@ -59,7 +59,7 @@ Tensor transpose_matrix(const Tensor& x) {
 }
 
 void bind_views(TensorClass& tensor) {
-  def_dims(tensor, "view", &view, R"(Another shape over the same elements; one size may be -1.
+  def_dims(tensor, "view", &view, R"(A view with another shape; one size may be -1.
 
 Never copies: an error where the strides do not allow a view.
 
@@ -82,7 +82,7 @@ tensor([[0, 1, 2],
            "A view with two axes swapped.")
       .def("t", &transpose_matrix, "A view of a matrix with its axes swapped.")
       .def("squeeze", &squeezed_where_one, nb::arg("dim") = nb::none(),
-           "A view without the axes of size 1: all of them, or those named that are.")
+           "A view without the axes of size 1: all of them, or only the named ones.")
       .def(
           "unsqueeze",
           [](const Tensor& x, std::int64_t dim) {
@@ -90,7 +90,7 @@ tensor([[0, 1, 2],
           },
           nb::arg("dim"), "A view with a new axis of size 1.")
       .def("flatten", &flatten, nb::arg("start_dim") = 0, nb::arg("end_dim") = -1,
-           "Axes start_dim to end_dim as one.")
+           "Merges the axes start_dim to end_dim.")
       .def(
           "ravel", [](const Tensor& x) { return reshape(x, {-1}); }, "All elements as one axis.")
       .def("unfold", &unfold, nb::arg("dimension"), nb::arg("size"), nb::arg("step"),
@@ -107,7 +107,7 @@ tensor([[0, 1, 2],
       .def("select", &select, nb::arg("dim"), nb::arg("index"),
            "A view of one position of an axis.")
       .def("movedim", called("movedim", &moveaxis), nb::arg("source"), nb::arg("destination"),
-           "A view with axes moved to other places.")
+           "A view with the axes in another order.")
       .def(
           "expand_as",
           [](const Tensor& x, const Tensor& other) {
@@ -173,11 +173,11 @@ void bind_layouts(TensorClass& tensor) {
       .def(
           "contiguous",
           [](const Tensor& x) { return unlocked(x.numel(), [&] { return x.contiguous(); }); },
-          "The tensor itself when it is row-major already, else a copy.")
+          "The tensor itself when it is row-major, else a copy.")
       .def("is_contiguous", &Tensor::is_contiguous, "Whether the elements lie in row-major order.")
       .def(
           "clone", [](const Tensor& x) { return unlocked(x.numel(), [&] { return x.clone(); }); },
-          "A copy that gradients flow through.")
+          "A copy with history: gradients flow through it.")
       .def(
           "tril",
           [](const Tensor& x, Offset diagonal) {
@@ -199,7 +199,7 @@ void bind_layouts(TensorClass& tensor) {
           nb::arg("shifts"), nb::arg("dims") = nb::none(),
           nb::sig("def roll(self, shifts: int | collections.abc.Sequence[int], "
                   "dims: int | collections.abc.Sequence[int] | None = None) -> Tensor"),
-          "A copy shifted round the axes; without axes as if it were flat.")
+          "A copy rotated along the axes; without axes, along the flattened tensor.")
       .def(
           "repeat_interleave",
           [](const Tensor& x, std::int64_t repeats, std::optional<std::int64_t> dim) {
@@ -208,7 +208,7 @@ void bind_layouts(TensorClass& tensor) {
             });
           },
           nb::arg("repeats"), nb::arg("dim") = nb::none(),
-          "A copy with every position repeated; without an axis as if it were flat.");
+          "A copy with every element repeated; without an axis, of the flattened tensor.");
 }
 
 }  // namespace

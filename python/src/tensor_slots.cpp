@@ -1,5 +1,5 @@
-// Operators of baregrad.Tensor as slots of the type: Python calls them directly, which is what
-// makes a small op cheap.
+// Operators of baregrad.Tensor as type slots: Python calls them directly, which makes small ops
+// cheap.
 #include "tensor_slots.h"
 
 #include <cstring>
@@ -25,8 +25,8 @@ bool is_numpy_array(PyObject* object) noexcept {
   return std::strcmp(Py_TYPE(object)->tp_name, "numpy.ndarray") == 0;
 }
 
-/// Operands that are not both tensors or numbers. The other side may know what to do; NumPy's
-/// arrays, which leave it to us, do not, and what Python says then is misleading.
+/// An operand is neither a tensor nor a number. The other operand may support the operator. NumPy's
+/// arrays do not (see __array_ufunc__), and Python's own error message would be misleading.
 PyObject* refused(PyObject* a, PyObject* b) noexcept {
   if (!is_numpy_array(a) && !is_numpy_array(b)) return not_implemented();
   PyErr_Format(PyExc_TypeError,
@@ -181,11 +181,12 @@ void* slot(F* function) noexcept {
   return reinterpret_cast<void*>(function);
 }
 
-/// By the tensor, not by its elements: two handles of one tensor have one hash.
+/// A hash of the tensor's identity, not of its elements: two handles of one tensor have the same
+/// hash.
 Py_hash_t hash(PyObject* a) noexcept {
   try {
     const auto address = reinterpret_cast<std::uintptr_t>(History::identity(initialised(a)));
-    // Addresses end in zeros.
+    // The low bits of an address are zero.
     const auto mixed = static_cast<Py_hash_t>((address >> 4) | (address << 60));
     return mixed == -1 ? -2 : mixed;
   } catch (...) {
@@ -214,14 +215,14 @@ bool operand_from(PyObject* object, Operand& out) {
 }
 
 bool is_long_product(const Tensor& a, const Tensor& b) noexcept {
-  // Multiply-adds are at most numel(a) times the last size of b.
+  // The number of multiply-adds is at most numel(a) times the last size of b.
   const std::int64_t columns = b.ndim() > 1 ? b.shape().back() : 1;
   constexpr std::int64_t kLongProduct = 64 * 64 * 64;
   return a.numel() > kLongProduct || b.numel() > kLongProduct || a.numel() * columns > kLongProduct;
 }
 
 namespace {
-// Filled at load: a static of the function would have a lock.
+// Initialised at load: a function-local static would have a lock.
 PyType_Slot g_tensor_slots[] = {{Py_nb_add, slot(&binary<&add>)},
                                 {Py_nb_subtract, slot(&binary<&subtract>)},
                                 {Py_nb_multiply, slot(&binary<&multiply>)},

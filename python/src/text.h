@@ -1,9 +1,9 @@
-// Text between Python and C++: the one place where a str becomes bytes and bytes become a str.
+// Text between Python and C++: the only place that converts a str to bytes and bytes to a str.
 //
-// Names and words are UTF-8. A str with a lone surrogate, as os.listdir gives for a file name that
-// is not UTF-8, has no UTF-8: reading it raises UnicodeEncodeError. nb::str::c_str() must not be
-// used: it is a null pointer then. Paths are std::filesystem::path, which is read as os.fsencode
-// does.
+// Names and words are UTF-8. A str with a lone surrogate, which os.listdir returns for a file name
+// that is not UTF-8, has no UTF-8 form: reading it raises UnicodeEncodeError. nb::str::c_str() must
+// not be used: it returns a null pointer then. Paths are std::filesystem::path, which is read as
+// os.fsencode does.
 #pragma once
 
 #include <string>
@@ -15,18 +15,18 @@ namespace baregrad::python {
 
 namespace nb = nanobind;
 
-/// The UTF-8 of a str, NULs included; valid as long as the str. Throws UnicodeEncodeError, which is
-/// a ValueError, and TypeError for what is no str.
+/// The UTF-8 of a str, including NULs; valid as long as the str. Throws UnicodeEncodeError, which
+/// is a ValueError, and TypeError for objects that are not a str.
 std::string_view utf8_of(nb::handle text);
 inline std::string text_of(nb::handle text) { return std::string(utf8_of(text)); }
 
-/// str(object) for messages: what has no UTF-8 is escaped.
+/// str(object) for messages; characters without a UTF-8 form are escaped.
 std::string shown(nb::handle object);
 /// The name of an object's type for messages, with its module.
 std::string type_shown(nb::handle object);
 
-/// A str of UTF-8. Bytes that are none, as paths may have, become lone surrogates: os.fsencode
-/// gives them back.
+/// Decodes UTF-8. Other bytes, which paths may contain, become lone surrogates: os.fsencode
+/// restores them.
 nb::str python_text(std::string_view text);
 
 }  // namespace baregrad::python
