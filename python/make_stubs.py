@@ -1,7 +1,7 @@
 """Writes the type stubs of a built baregrad._core beside it: make_stubs.py FOLDER_OF_THE_PACKAGE
 
-nanobind's stubgen does the work, with stubs.pat for the operators. What type checkers still miss is
-put right here: `bool`, `int` and `float` are also names of dtypes and of methods, so annotations say
+nanobind's stubgen does the work, with stubs.pat for the operators. This script corrects the rest for
+type checkers: `bool`, `int` and `float` are also names of dtypes and of methods, so annotations say
 builtins.bool; bare generics get their parameters; names that signatures use are imported.
 """
 
@@ -54,7 +54,7 @@ def with_whole_annotations(text: str) -> str:
             if name in PARAMETERS and id(node) not in inside and isinstance(node, (ast.Name, ast.Attribute)):
                 edits.add((node.end_lineno, node.end_col_offset, PARAMETERS[name]))
     for node in ast.walk(tree):
-        # Sizes one by one, or all in one sequence.
+        # Separate sizes, or one sequence of them.
         if isinstance(node, ast.FunctionDef) and node.args.vararg and node.args.vararg.annotation is None:
             place = node.args.vararg
             edits.add((place.end_lineno, place.end_col_offset, ": builtins.int | Sequence[builtins.int]"))
@@ -62,7 +62,7 @@ def with_whole_annotations(text: str) -> str:
 
 
 def with_imports(text: str, engine_names: set[str]) -> str:
-    """Imports for the names that annotations use and nothing defines."""
+    """Imports for names in annotations that are not defined."""
     tree = ast.parse(text)
     defined = set(dir(builtins)) | {"builtins"}
     for node in tree.body:

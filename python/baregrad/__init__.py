@@ -7,7 +7,7 @@ from baregrad._core import __array_api_version__ as __array_api_version__
 from baregrad._core import __array_namespace_info__ as __array_namespace_info__
 from baregrad._core import __version__ as __version__
 
-# Not "from baregrad import ...": the engine's own submodules go by the same names.
+# Not "from baregrad import ...": submodules of the engine have the same names.
 import baregrad.autograd as autograd
 import baregrad.data as data
 import baregrad.graph as graph
@@ -22,6 +22,6 @@ from baregrad.io import load, save
 
 
 def show_config() -> None:
-    """Prints what config() says, for reports of problems."""
+    """Prints config(), for bug reports."""
     for name, value in config().items():
         print(f"{name}: {', '.join(value) if isinstance(value, list) else value}")

@@ -1,4 +1,4 @@
-"""A bar that shows how far a loop has come."""
+"""A progress bar for loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS_BETWEEN_DRAWS = 0.1
 
 
 class ProgressBar:
-    """One line, drawn over itself: ``epoch 2  45%|###   | 45/100 [00:03<00:04, 14.1 batch/s]``."""
+    """One line that overwrites itself: ``epoch 2  45%|###   | 45/100 [00:03<00:04, 14.1 batch/s]``."""
 
     def __init__(self, label: str, total: int, done: int = 0, stream: TextIO | None = None) -> None:
         self._label = label
@@ -29,7 +29,7 @@ class ProgressBar:
         self._length = 0
 
     def follow(self, items: Iterable[T]) -> Iterator[T]:
-        """The same items, counted as they are done with."""
+        """Yields the same items and counts those that are done."""
         overwrites = not (_is_terminal(self._stream) and _is_dumb())
         try:
             if overwrites:
@@ -56,7 +56,7 @@ class ProgressBar:
         self._length = len(line)
 
     def line(self, seconds: float, room: int | None = None) -> str:
-        """What is shown `seconds` after the beginning, in at most `room` columns."""
+        """The line `seconds` after the start, in at most `room` columns."""
         part = self._done / self._total if self._total else 1.0
         rate = (self._done - self._first) / seconds if seconds > 0 else 0.0
         left = _clock((self._total - self._done) / rate) if rate > 0 else "?"
@@ -64,7 +64,7 @@ class ProgressBar:
         after = f"| {self._done}/{self._total} [{_clock(seconds)}<{left}, {rate:.1f} batch/s]"
         width = _WIDTH
         if room is not None:
-            # The bar takes what the numbers leave.
+            # The bar takes the columns that the numbers leave free.
             width = min(_WIDTH, room - len(before) - len(after))
             width = 0 if width < _NARROWEST else width
         bar = ("#" * int(part * width)).ljust(width)
@@ -84,7 +84,7 @@ def _is_dumb() -> bool:
 
 
 def _room(stream: TextIO) -> int | None:
-    """Columns that a line may take; None where lines do not wrap."""
+    """The number of columns available; None where lines do not wrap."""
     if not _is_terminal(stream):
         return None
     try:

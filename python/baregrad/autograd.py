@@ -1,4 +1,4 @@
-"""Gradients: what is recorded, gradients by hand, functions with a gradient of their own."""
+"""Gradients: switching recording on and off, gradient functions, functions with their own gradient."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class _GradMode:
-    """Recording on or off, as a context manager and as a decorator; may be entered again."""
+    """Switches recording on or off, as a context manager and as a decorator; reentrant."""
 
     def __init__(self, mode: bool) -> None:
         self._mode = mode
@@ -69,7 +69,7 @@ class _GradMode:
 
 
 def _wrap_generator(function: Any, mode: bool) -> Any:
-    """The mode holds while the generator runs, and not in whoever takes its values."""
+    """The mode holds while the generator runs, but not in the code that takes its values."""
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
@@ -95,7 +95,7 @@ def _wrap_generator(function: Any, mode: bool) -> Any:
 
 
 class _FixedMode(_GradMode):
-    """One that is always the same way, so that it decorates with or without parentheses."""
+    """A mode without arguments: it decorates with or without parentheses."""
 
     _switch: ClassVar[bool]
 
@@ -115,7 +115,7 @@ class _FixedMode(_GradMode):
 
 
 class no_grad(_FixedMode):
-    """Nothing is recorded in its scope, in this thread.
+    """Switches recording off in its scope, in this thread.
 
     >>> x = bg.tensor(2.0, requires_grad=True)
     >>> with bg.no_grad():
@@ -136,7 +136,7 @@ class no_grad(_FixedMode):
 
 
 class enable_grad(_FixedMode):
-    """Recording is on in its scope, whatever surrounds it.
+    """Switches recording on in its scope, even inside no_grad.
 
     >>> x = bg.tensor(2.0, requires_grad=True)
     >>> with bg.no_grad(), bg.enable_grad():
@@ -149,7 +149,7 @@ class enable_grad(_FixedMode):
 
 
 class set_grad_enabled(_GradMode):
-    """Switches recording on or off: at once, and back at the end of a `with` block.
+    """Switches recording on or off at once. A `with` block restores the mode at its end.
 
     >>> x = bg.tensor(2.0, requires_grad=True)
     >>> with bg.set_grad_enabled(False):
@@ -164,7 +164,7 @@ class set_grad_enabled(_GradMode):
         _autograd._set_grad_enabled(self._mode)
 
     def __enter__(self) -> None:
-        # Switched when it was made: what to come back to was before that.
+        # The constructor has switched the mode: restore the one before that.
         self._before.append(self._outer)
         _autograd._set_grad_enabled(self._mode)
 
@@ -174,11 +174,11 @@ class set_grad_enabled(_GradMode):
 
 
 class Function:
-    """A differentiable function written as a pair: derive, and call `apply`.
+    """A differentiable function with its own backward: derive a class, and call `apply`.
 
     `forward(ctx, *args)` runs without recording and returns a tensor or a tuple of them;
-    `backward(ctx, *gradients)` returns one gradient per argument of forward, None for those that
-    have none. Backward is itself recorded where a second derivative is asked for.
+    `backward(ctx, *gradients)` returns one gradient per argument of forward, None for arguments
+    without one. Backward itself is recorded if a second derivative is requested.
 
     >>> class Cube(bg.autograd.Function):
     ...     @staticmethod
@@ -195,13 +195,13 @@ class Function:
     >>> x.grad
     tensor(12.)
 
-    A class that defines `setup_context(ctx, inputs, output)` has a `forward(*args)` without ctx;
-    setup_context is called after it.
+    In a class with `setup_context(ctx, inputs, output)`, forward is `forward(*args)` without ctx,
+    and setup_context is called after it.
     """
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """Computes the result: forward(ctx, *args), or forward(*args) beside a setup_context."""
+        """Computes the result: forward(ctx, *args), or forward(*args) with a setup_context."""
         raise NotImplementedError("Function: a subclass must define forward(ctx, *args)")
 
     @staticmethod
@@ -211,7 +211,7 @@ class Function:
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        """Turns the gradients of the results into those of the arguments."""
+        """Computes the gradients of the arguments from those of the results."""
         raise NotImplementedError("Function: a subclass must define backward(ctx, *gradients)")
 
     @classmethod
@@ -222,14 +222,14 @@ class Function:
 
 
 class _Place:
-    """Where a tensor stands in what a function returned."""
+    """The position of a tensor in a function's result."""
 
 
 _PLACE = _Place()
 
 
 def _take_tensors(value: Any, found: list[Tensor]) -> Any:
-    """`value` with places instead of tensors, which are appended to `found`."""
+    """`value` with its tensors replaced by positions; the tensors are appended to `found`."""
     if isinstance(value, Tensor):
         found.append(value)
         return _PLACE
@@ -244,7 +244,7 @@ def _put_tensors(outline: Any, tensors: Iterator[Tensor]) -> Any:
 
 
 def _rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A container with its parts changed; anything else as it is."""
+    """A container with its parts changed; any other object unchanged."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(change, value))
     if type(value) in (tuple, list):
@@ -255,18 +255,18 @@ def _rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """function(*args, **kwargs), keeping none of what it computes on the way.
+    """Calls function(*args, **kwargs) without keeping its intermediate results.
 
-    Backward computes it again, with the same random numbers; gradients have the bits of the plain
-    call. The function must do the same each time. What it returns may be a tensor, or tuples, lists
-    and dictionaries with tensors and anything else in them; what is no tensor comes from the first
-    call.
+    Backward calls the function again, with the same random numbers; gradients have the same bits as
+    those of a plain call. The function must do the same each time. It may return a tensor, or
+    tuples, lists and dictionaries of tensors and other objects; the other objects are those of the
+    first call.
 
     >>> x = bg.tensor(2.0, requires_grad=True)
     >>> bg.autograd.checkpoint(lambda x: bg.exp(x) * x, x).backward()
     """
     places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
-    # The engine keeps the tensors; here they would be kept a second time.
+    # The engine keeps the tensors; a second reference here would keep them alive longer.
     others = [None if isinstance(arg, Tensor) else arg for arg in args]
     first: list[Any] = []
 
@@ -281,6 +281,6 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return found
 
     outputs = _autograd._checkpoint(run, [args[i] for i in places])
-    # Popped: the graph keeps `run`, and what is no tensor belongs to the caller alone.
+    # Popped: the graph keeps `run`, which must not keep the caller's other objects alive.
     outline, first[:] = first[0], [None]
     return _put_tensors(outline, iter(outputs))

@@ -1,4 +1,4 @@
-"""Data for training: datasets, the loader, readers of files, and the sets everybody starts with.
+"""Data for training: datasets, the loader, readers of files, and the standard data sets.
 
     train = bg.data.mnist()
     for x, y in bg.data.DataLoader(train, batch_size=64, shuffle=True):
@@ -46,8 +46,8 @@ class Dataset:
     """A numbered collection, to be subclassed with ``__len__`` and ``__getitem__``.
 
     An item is a tensor, an array or a number, or a tuple of them; a loader stacks the items of a
-    batch, field by field. Anything else that has a length and items, a list for instance, is as
-    good a dataset.
+    batch, field by field. Any other object with a length and items, such as a list, is a dataset
+    too.
 
     >>> class Squares(bg.data.Dataset):
     ...     def __len__(self):
@@ -89,9 +89,9 @@ class TensorDataset(Dataset):
 
 
 class ImageDataset(Dataset):
-    """Pictures and what they show; made by ``mnist``, ``fashion`` and ``digits``.
+    """Images and their labels; made by ``mnist``, ``fashion`` and ``digits``.
 
-    Pixels stay bytes in memory. A picture comes out as float32 ``[1, height, width]`` with
+    Pixels stay bytes in memory. An item's image is float32 ``[1, height, width]`` with
     ``x = (pixel - mean) / std``, where ``(mean, std)`` is the scaling.
 
     >>> digits = bg.data.digits(100)
@@ -114,16 +114,16 @@ class ImageDataset(Dataset):
         self.images = images
         #: int64 [N]
         self.labels = labels
-        #: What each label is called.
+        #: The name of each label.
         self.classes = tuple(classes)
         self.name = name
-        #: Where it came from; empty if drawn.
+        #: The folder of its files; empty if it was generated.
         self.folder = folder
         if isinstance(scaling, str):
             if scaling != "auto":
                 raise ValueError(f"ImageDataset: scaling is {scaling!r}, takes a pair or 'auto'")
             scaling = _engine.pixel_scaling(images)
-        #: (mean, std) that pixels are brought to 0 and 1 with.
+        #: (mean, std) that normalises pixels to mean 0 and deviation 1.
         self.scaling: tuple[float, float] = scaling
         self._source = _engine.image_source(images, labels, *scaling)
 
@@ -140,7 +140,7 @@ class ImageDataset(Dataset):
 
 
 class Subset(Dataset):
-    """Some items of another dataset.
+    """A selection of the items of another dataset.
 
     >>> dataset = bg.data.TensorDataset(bg.tensor([10, 11, 12, 13]))
     >>> bg.data.Subset(dataset, [3, 0])[0]
@@ -169,8 +169,8 @@ def random_split(
 ) -> list[Subset]:
     """Parts of the given sizes, or of the given fractions when these add up to 1.
 
-    Who goes where depends on the seed alone; without one it is drawn from the generator, or from
-    the default generator, so that ``manual_seed`` decides.
+    The split depends only on the seed. Without one, a seed is drawn from the generator, or from the
+    default generator, which ``manual_seed`` sets.
 
     >>> train, test = bg.data.random_split(range(10), [0.8, 0.2], seed=0)
     >>> len(train), len(test), sorted([*train, *test])
@@ -184,7 +184,7 @@ def random_split(
 
 
 def _drawn_seed(generator: Generator | None) -> int:
-    """A seed from a generator, the default one where there is none."""
+    """Draws a seed from a generator, by default from the default one."""
     return int(_core.randint(0, 2**62, (), generator=generator))
 
 
@@ -200,16 +200,16 @@ def _counts(lengths: Sequence[int] | Sequence[float], total: int) -> list[int]:
 
 
 class _Held:
-    """A dataset and what the engine reads its batches from.
+    """A dataset, and the object from which the engine reads its batches.
 
-    Python's collector does not see what the engine holds: the engine gets a weak reference, and
-    whoever uses it keeps this object.
+    Python's garbage collector does not see references of the engine. So the engine gets a weak
+    reference, and the user of the engine's object must keep this object alive.
     """
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
         own = isinstance(dataset, TensorDataset | ImageDataset | Subset)
-        # A subclass with items of its own is a Python dataset like any other.
+        # A subclass that overrides __getitem__ is an ordinary Python dataset.
         if own and type(dataset).__getitem__ in _OWN_GETITEM:
             self.source: _engine.Source = dataset._source
             return
@@ -248,18 +248,18 @@ _OWN_GETITEM = {kind.__getitem__ for kind in (TensorDataset, ImageDataset, Subse
 class DataLoader:
     """A dataset in batches.
 
-    Each ``iter(loader)``, hence each ``for`` loop, is one epoch with an order of its own. Loops
-    may run at the same time, nested or in several threads, and know nothing of each other.
+    Each ``iter(loader)``, hence each ``for`` loop, is one epoch with its own order. Loops may run
+    at the same time, nested or in several threads, and are independent of each other.
 
-    Shuffling follows ``manual_seed``: each epoch draws from the generator, or from the default
-    generator. With a ``seed`` the order depends on the seed and the number of the epoch alone.
+    Each epoch draws its order from the generator, or from the default one, which ``manual_seed``
+    sets. With a ``seed`` the order depends only on the seed and the number of the epoch.
 
-    Delivers the same batches, bit for bit, at any number of workers. These are threads of the
-    engine; a dataset or transform in Python holds the interpreter's lock while it runs. What it
-    raises comes out of the loop at its batch; ``next`` goes on with the batch after it.
+    The batches are the same, bit for bit, for any number of workers. Workers are threads of the
+    engine; a dataset or transform in Python holds the interpreter's lock while it runs. An
+    exception is raised by the loop at its batch; ``next`` then continues with the batch after it.
 
-    ``transform(batch, generator)`` is applied to each batch by whoever makes it, and returns
-    another; its generator depends on the seed of the epoch and the batch alone. ``progress`` shows
+    ``transform(batch, generator)`` is called by the thread that makes a batch, and returns a new
+    one; its generator depends only on the seed of the epoch and the batch. ``progress`` shows
     a bar on stderr when that is a terminal, ``progress="always"`` also elsewhere.
 
     >>> dataset = bg.data.TensorDataset(bg.arange(5), bg.arange(5) * 10)
@@ -306,18 +306,18 @@ class DataLoader:
         self.progress = progress
         self.transform = transform
         self._held = _Held(dataset)
-        # Numbers of epochs, the next of them, and where the latest epoch stands. Without a lock: a
-        # fork may happen while another thread begins a loop.
+        # The number of the next epoch, and the position in the latest one. Without a lock: a fork
+        # may happen while another thread starts a loop.
         self._numbers = itertools.count()
         self._next_epoch = 0
         self._place: _Place | None = None
-        # What load_state_dict left for the next loop; at most one item.
+        # Set by load_state_dict for the next loop; at most one item.
         self._resumed: list[tuple[_engine.Loader, _Place]] = []
-        self._make_engine(0 if seed is None else seed)  # refuses options that make no sense
+        self._make_engine(0 if seed is None else seed)  # raises for invalid options
 
     def _make_engine(self, seed: int = 0) -> _engine.Loader:
-        # By a weak reference: the collector does not see what the engine holds, and transforms are
-        # often methods of what holds the loader.
+        # A weak reference: the garbage collector does not see references of the engine, and
+        # transforms are often methods of the loader's owner.
         this: Callable[[], Any] = weakref.ref(self)
         return _engine.Loader(
             self._held.source,
@@ -335,7 +335,7 @@ class DataLoader:
         return len(self._make_engine())
 
     def __iter__(self) -> Iterator[Any]:
-        """An epoch of its own; right after load_state_dict it is the rest of the one saved."""
+        """Starts a new epoch; after load_state_dict, the rest of the saved one."""
         try:
             engine, place = self._resumed.pop()
         except IndexError:
@@ -361,12 +361,12 @@ class DataLoader:
 
     @property
     def epoch(self) -> int:
-        """The number of the latest epoch, from 0; of the next one once it has ended."""
+        """The number of the current epoch, from 0; between epochs, of the next one."""
         place = self._place
         return self._next_epoch if place is None or place.ended else place.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """The next loop is this epoch. Decides the order of a loader with a seed."""
+        """Sets the number of the next epoch, which determines the order of a loader with a seed."""
         number = operator.index(epoch)
         if not 0 <= number < 2**62:
             raise ValueError(f"DataLoader.set_epoch: epoch {number}, takes 0 to 2**62 - 1")
@@ -379,7 +379,7 @@ class DataLoader:
         self._resumed = []
 
     def state_dict(self) -> dict[str, Tensor | str]:
-        """Where the latest loop stands: a loader that loads this goes on with the next batch.
+        """The position of the latest loop: a loader that loads it continues with the next batch.
 
         Between epochs the next order is not drawn yet, unless there is a seed: save the state of
         the generator too.
@@ -405,7 +405,7 @@ class DataLoader:
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor | str]) -> None:
-        """Goes on from there. ``ValueError`` when that was another dataset size or batching."""
+        """Continues from a saved state. ``ValueError`` if the dataset size or batching differs."""
         state = dict(state_dict)
         order = state.pop("order", "seed")
         if order not in ("seed", "generator"):
@@ -428,7 +428,7 @@ class DataLoader:
 
 
 class _Place:
-    """Where one loop stands; the loader keeps it for its state, the loop may be gone."""
+    """The position of one loop. The loader keeps it for its state after the loop is gone."""
 
     def __init__(self, epoch: int, seed: int, position: int = 0) -> None:
         self.epoch = epoch
@@ -441,7 +441,7 @@ class _Batches:
     """One epoch of a loader."""
 
     def __init__(self, loader: DataLoader, engine: _engine.Loader, place: _Place) -> None:
-        # Keeps the dataset and the transform, which the engine knows by weak references.
+        # Keeps the dataset and the transform alive: the engine has weak references to them.
         self._loader = loader
         self._engine = engine
         self._place = place
@@ -468,7 +468,7 @@ _with_workers: weakref.WeakSet[_engine.Loader] = weakref.WeakSet()
 
 
 def _forget_busy() -> None:
-    """In the child of a fork: the thread that was at work on an engine does not exist here."""
+    """In the child of a fork: drops loaders in use, since the threads that used them are gone."""
     for engine in list(_with_workers):
         if not engine.is_free():
             _with_workers.discard(engine)
@@ -479,7 +479,7 @@ os.register_at_fork(after_in_child=_forget_busy)
 
 @atexit.register
 def _rest() -> None:
-    """Leaves no worker in the middle of Python code when the interpreter goes."""
+    """Stops the workers at exit, so that none runs Python code during the shutdown."""
     for engine in list(_with_workers):
         engine.rest()
 
@@ -488,7 +488,7 @@ def _rest() -> None:
 
 
 class CsvTable(NamedTuple):
-    """What ``read_csv`` returns."""
+    """The result of ``read_csv``."""
 
     #: Names of the values' columns; empty without a header.
     columns: list[str]
@@ -496,7 +496,7 @@ class CsvTable(NamedTuple):
     values: Tensor
     #: [rows]; None without a label column. int64 for classes, else of the values' dtype.
     labels: Tensor | None
-    #: Names of the classes when a label is no number: label i is classes[i].
+    #: Names of the classes if labels are texts: label i is classes[i].
     classes: list[str]
 
 
@@ -513,11 +513,11 @@ def read_csv(
 ) -> CsvTable:
     """Comma-separated numbers, plain or gzipped.
 
-    ``header`` says whether the first line names the columns; by default it does when it holds a
-    field that is no number. ``missing`` is what an empty field counts as; by default it is an
-    error. ``label`` is the column that holds the label, by name or number. Whole numbers and texts
-    are classes, int64; a column of numbers with one that is not whole (0.5, 1.0, nan) holds targets
-    of a regression and keeps ``dtype``. ``max_bytes`` limits the unpacked text and the values; by
+    ``header`` says whether the first line names the columns; by default it does if it has a field
+    that is not a number. ``missing`` is the value of an empty field; by default it is an error.
+    ``label`` is the column of the label, by name or number. Whole numbers and texts are classes,
+    int64; a column with a number that is not whole (0.5, 1.0, nan) holds regression targets and has
+    ``dtype``. ``max_bytes`` limits the unpacked text and the values; by
     default 64 MiB, or 100 times the file if that is more.
 
     >>> import pathlib, tempfile
@@ -547,10 +547,10 @@ def load_dataset(
     at_most: int = 0,
     scaling: tuple[float, float] | str = (0.0, 255.0),
 ) -> ImageDataset:
-    """``"mnist"``, ``"fashion"`` or ``"digits"``; ``"best"`` is the first of them that is found.
+    """Loads ``"mnist"``, ``"fashion"`` or ``"digits"``; ``"best"`` is the first of them that is found.
 
     Files are looked for in root, ``$BAREGRAD_DATA``, ``./data``, the user's cache, and where
-    systems keep them. ``at_most`` takes only the first so many; 0 takes all. ``scaling="auto"``
+    systems keep them. ``at_most`` limits the number of images; 0 takes all. ``scaling="auto"``
     gives pixels mean 0 and deviation 1.
 
     >>> bg.data.load_dataset("digits", at_most=50)
@@ -566,7 +566,7 @@ def mnist(
     *,
     scaling: tuple[float, float] | str = (0.0, 255.0),
 ) -> ImageDataset:
-    """Handwritten digits: 60,000 to train with, or 10,000 to test."""
+    """Handwritten digits: 60,000 training images, or 10,000 test images."""
     return load_dataset("mnist", train, root=root, scaling=scaling)
 
 
@@ -583,7 +583,7 @@ def fashion(
 def digits(
     n: int, seed: int = 0, *, scaling: tuple[float, float] | str = (0.0, 255.0)
 ) -> ImageDataset:
-    """Digits drawn by the engine, from no file at all; picture i depends on seed and i alone.
+    """Digits drawn by the engine, without files; image i depends only on the seed and on i.
 
     >>> bg.data.digits(3).labels.shape
     (3,)

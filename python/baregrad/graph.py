@@ -1,4 +1,4 @@
-"""Looking at a recorded graph: as a picture, as a table, with the size of every gradient."""
+"""Shows a recorded graph: as a picture, as a table, with the norm of every gradient."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Drawing", "GradientRecorder", "draw", "summary", "to_dot"]
 
 
 class Drawing:
-    """A graph that notebooks show as a picture."""
+    """A graph that notebooks display as a picture."""
 
     def __init__(self, dot: str) -> None:
         self.dot = dot
@@ -43,7 +43,7 @@ class Drawing:
 def draw(
     root: Any, names: Any = None, gradients: GradientRecorder | None = None, **options: Any
 ) -> Drawing:
-    """The graph behind a tensor as a picture in a notebook. Takes what to_dot takes.
+    """The graph of a tensor as a picture in a notebook. Takes the arguments of to_dot.
 
     >>> x = bg.tensor(2.0, requires_grad=True)
     >>> bg.graph.draw(x * x).dot.startswith("digraph")

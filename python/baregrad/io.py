@@ -1,6 +1,6 @@
 """Tensors to and from files: safetensors, npy, npz; checkpoints; logs of a run.
 
-Files are written whole or not at all. Reading one never runs code and opens nothing that it names.
+Files are written whole or not at all. Reading a file never runs code from it, and never opens other files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _Path = str | os.PathLike[str]
 
 
 class TensorDict(dict[str, Tensor]):
-    """Tensors of a file by name, in its order, and what else the file says in `metadata`.
+    """The tensors of a file by name, in its order, with its other entries in `metadata`.
 
     >>> data = bg.io.safetensors_bytes({"x": bg.ones((2,))}, {"epoch": "3"})
     >>> bg.io.parse_safetensors(data).metadata
@@ -64,7 +64,7 @@ class TensorDict(dict[str, Tensor]):
 
 
 def _tensors(given: Mapping[str, Any], who: str) -> dict[str, Any]:
-    """NumPy's arrays and the like are taken for tensors."""
+    """Converts NumPy arrays and similar objects to tensors."""
     if not isinstance(given, Mapping):
         raise TypeError(
             f"{who}: takes a dict of tensors by name, got an object of type "
@@ -79,7 +79,7 @@ def _tensors(given: Mapping[str, Any], who: str) -> dict[str, Any]:
 def save_safetensors(
     path: _Path, tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Writes tensors by name; the safetensors package reads the file.
+    """Writes tensors by name. The safetensors package can read the file.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +108,7 @@ def load_safetensors(path: _Path, *, mmap: bool = False) -> TensorDict:
 def safetensors_bytes(
     tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None
 ) -> bytes:
-    """What save_safetensors would write.
+    """The bytes that save_safetensors would write.
 
     >>> data = bg.io.safetensors_bytes({"x": bg.ones((2,))})
     >>> bg.io.parse_safetensors(data)
@@ -118,7 +118,7 @@ def safetensors_bytes(
 
 
 def parse_safetensors(data: bytes) -> TensorDict:
-    """The tensors of a safetensors file that lies in memory.
+    """The tensors of a safetensors file in memory.
 
     >>> data = bg.io.safetensors_bytes({"x": bg.ones((2,))})
     >>> bg.io.parse_safetensors(data)["x"]
@@ -143,7 +143,7 @@ def _extension(path: _Path, who: str) -> str:
 
 
 def save(obj: Any, path: _Path, *, metadata: Mapping[str, str] | None = None) -> None:
-    """Writes a tensor (.npy) or tensors by name (.safetensors, .npz), as the path's end says.
+    """Writes a tensor (.npy) or tensors by name (.safetensors, .npz); the path's suffix decides.
 
     A state_dict of a module is a dict of tensors. `metadata` is text by name, for safetensors.
 
@@ -173,12 +173,11 @@ def load(path: _Path, *, mmap: bool = False) -> Any:
 
     Never runs code from the file. See `save`.
 
-    The tensors are copies: what happens to the file later does not matter to them. With `mmap`
-    (.safetensors and .npy) they lie in a private mapping of the file, of which only what is used is
-    read. Writing to them never changes the file. The file must then stay as it is while they live:
-    where another program writes into it, parts that were not used yet show the new bytes, and using
-    a part that was cut off ends the process with SIGBUS. A file that is replaced, as `save` does,
-    is safe.
+    The tensors are copies: later changes of the file do not affect them. With `mmap` (.safetensors
+    and .npy) they use a private mapping of the file, of which only the used parts are read. Writing
+    to them never changes the file. The file must not change while they live: if another program
+    writes into it, parts that were not used yet show the new bytes, and using a part that was cut
+    off ends the process with SIGBUS. Replacing the file, as `save` does, is safe.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

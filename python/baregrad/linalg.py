@@ -1,4 +1,4 @@
-"""Linear algebra: the extension of that name of the array API standard."""
+"""Linear algebra: the linalg extension of the array API standard."""
 
 from baregrad._core.linalg import (
     EighResult,

@@ -1,4 +1,4 @@
-"""Where the bytes of tensors come from, and how many there are."""
+"""The allocators of tensors, and their counters."""
 
 from baregrad._core.memory import limit, reset_peak, scope, set_limit, stats, trim
 

@@ -1,4 +1,4 @@
-"""The profiler: every op of a stretch of a program, with its time, for ui.perfetto.dev."""
+"""The profiler records every op of a part of a program, with its time, for ui.perfetto.dev."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["is_recording", "record", "start", "stop"]
 
 @contextmanager
 def record(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Records what runs in its scope, in all threads, and writes the file at the end.
+    """Records all ops in its scope, in all threads, and writes the file at the end.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "trace.json")

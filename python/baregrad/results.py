@@ -1,4 +1,4 @@
-"""What functions with several results give: tuples whose fields have names."""
+"""Results of functions with several values: tuples with named fields."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 class ValuesAndIndices(NamedTuple):
-    """Elements, and where they were: of max, min, sort and topk."""
+    """Elements and their positions: the result of max, min, sort and topk."""
 
     values: Tensor
     indices: Tensor
 
 
 class UniqueAllResult(NamedTuple):
-    """Of unique_all."""
+    """The result of unique_all."""
 
     values: Tensor
     indices: Tensor
@@ -25,42 +25,42 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """Of unique_counts."""
+    """The result of unique_counts."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverseResult(NamedTuple):
-    """Of unique_inverse."""
+    """The result of unique_inverse."""
 
     values: Tensor
     inverse_indices: Tensor
 
 
 class EighResult(NamedTuple):
-    """Of linalg.eigh."""
+    """The result of linalg.eigh."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class QRResult(NamedTuple):
-    """Of linalg.qr."""
+    """The result of linalg.qr."""
 
     Q: Tensor
     R: Tensor
 
 
 class SlogdetResult(NamedTuple):
-    """Of linalg.slogdet."""
+    """The result of linalg.slogdet."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 class SVDResult(NamedTuple):
-    """Of linalg.svd."""
+    """The result of linalg.svd."""
 
     U: Tensor
     S: Tensor
