@@ -30,7 +30,7 @@ struct Pipe {
   }
 };
 
-/// Our environment with additions, as execve wants it.
+/// The environment with additions, in the form that execve takes.
 class Environment {
  public:
   explicit Environment(const std::vector<std::pair<std::string, std::string>>& additions) {
@@ -59,7 +59,8 @@ class Environment {
   std::vector<char*> pointers_;
 };
 
-/// Children that nobody has waited for yet; 0: a free place. More than are ever started at once.
+/// Children that have not been waited for; 0: a free entry. There are more entries than children
+/// started at once.
 std::array<std::atomic<pid_t>, 64> running{};
 
 void remember(pid_t process) noexcept {
@@ -76,7 +77,7 @@ void forget(pid_t process) noexcept {
   }
 }
 
-/// Holds back what would end us between the start of a child and the note of its number.
+/// Blocks signals that end the process between the start of a child and the note of its number.
 class SignalsHeld {
  public:
   SignalsHeld() {
@@ -94,7 +95,7 @@ class SignalsHeld {
   sigset_t before_{};
 };
 
-/// A process group of its own, and the signals that we would hear.
+/// A new process group, and the signal mask from before SignalsHeld.
 class Attributes {
  public:
   explicit Attributes(const sigset_t& signals) {
@@ -112,8 +113,8 @@ class Attributes {
   posix_spawnattr_t attributes_{};
 };
 
-/// Process number, or -1 with errno set. Without `in` there is no input, without `error` it is
-/// ours.
+/// Returns the process number, or -1 with errno set. Without `in` there is no input; without
+/// `error` the child shares standard error.
 int spawn(const std::vector<std::string>& arguments,
           const std::vector<std::pair<std::string, std::string>>& environment, int in, int out,
           int error) {

@@ -1,4 +1,4 @@
-// Other programs: compilers, valgrind, Python.
+// Child processes: compilers, valgrind, Python.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 namespace baregrad::lab {
 
 struct Outcome {
-  int status = -1;     ///< exit status; 127 when there is no such program; 128 + signal
+  int status = -1;     ///< exit status; 127 if there is no such program; 128 + signal
   std::string output;  ///< of both standard output and standard error
 
-  /// Where programs say why they failed, without its end.
+  /// The last line, where programs usually say why they failed, without its newline.
   std::string last_line() const;
 };
 
-/// Runs a program found in PATH to its end, with additions to the environment. It has no input, and
-/// like all children a process group of its own: Ctrl-C is for us, who pass it on.
+/// Runs a program found in PATH to its end, with additions to the environment. It has no input.
+/// Like all children it has its own process group: this process receives Ctrl-C and passes it on.
 Outcome run_child(const std::vector<std::string>& arguments,
                   const std::vector<std::pair<std::string, std::string>>& environment = {});
 
-/// A program with its standard input and output as pipes; its standard error is ours.
+/// A program whose standard input and output are pipes; it shares standard error.
 struct Piped {
   int process = -1;
   int to = -1;
@@ -31,11 +31,11 @@ Piped start_child(const std::vector<std::string>& arguments,
 /// Exit status as in Outcome.
 int wait_for(int process);
 
-/// Ends all that were started here and have not been waited for, and theirs. For handlers of
-/// signals: it only sends signals.
+/// Ends all children that were started here and not yet waited for, with their process groups. Safe
+/// in signal handlers: it only sends signals.
 void end_children() noexcept;
 
-/// The file of the program that runs.
+/// The path of this program.
 std::string own_path();
 
 }  // namespace baregrad::lab

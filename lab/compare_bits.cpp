@@ -1,4 +1,4 @@
-// Floats as integers in the order of their values.
+// Maps floats to integers in the order of their values.
 #include "lab/compare_bits.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace baregrad::lab {
 namespace {
 
-/// Neighbouring floats are neighbouring numbers; both zeros are 0.
+/// Neighbouring floats map to neighbouring integers; both zeros map to 0.
 std::int64_t place(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto magnitude = static_cast<std::int64_t>(bits & 0x7FFFFFFFU);

@@ -1,5 +1,5 @@
-# cmake -D OUTPUT=... -D ROOT=... -P embed.cmake FILE...: writes files as string literals, so that the
-# command can build them again on the reader's machine, without this repository.
+# cmake -D OUTPUT=... -D ROOT=... -P embed.cmake FILE...: writes files as string literals, so that
+# the command can build them on another machine without this repository.
 math(EXPR last "${CMAKE_ARGC} - 1")
 set(rows "")
 set(after_script FALSE)

@@ -15,12 +15,12 @@ struct Experiment {
   void (*run)(Notebook& notebook);
 };
 
-/// In the order in which a reader would do them; those that others are drawn against come first.
+/// In reading order; an experiment whose results others are drawn against comes before them.
 std::span<const Experiment> experiments();
 /// Throws ValueError and lists the names.
 const Experiment& find_experiment(std::string_view name);
 
-// One file each.
+// Each in a file of its own.
 void run_ceilings(Notebook& notebook);
 void run_ladder(Notebook& notebook);
 void run_flags(Notebook& notebook);

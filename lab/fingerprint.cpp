@@ -14,7 +14,7 @@ namespace baregrad::lab {
 std::string fingerprint(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw IoError("lab: cannot read '" + path + "'");
-  // FNV-1a: files differ by chance and not on purpose.
+  // FNV-1a: not cryptographic, since nobody forges these files.
   std::uint64_t hash = 0xcbf29ce484222325;
   std::array<char, 1 << 16> buffer{};
   do {

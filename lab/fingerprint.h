@@ -1,12 +1,12 @@
-// Which build of the program is running.
+// The build of the running program.
 #pragma once
 
 #include <string>
 
 namespace baregrad::lab {
 
-/// 16 hexadecimal digits that follow from the bytes of a file: another build has others. Throws
-/// IoError where it cannot be read.
+/// A hash of a file's bytes, as 16 hexadecimal digits: another build has another hash. Throws
+/// IoError if the file cannot be read.
 std::string fingerprint(const std::string& path);
 
 }  // namespace baregrad::lab

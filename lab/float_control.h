@@ -1,13 +1,13 @@
-// MXCSR: whether this thread's denormals are kept, as IEEE 754 has it, or taken for zero.
+// MXCSR: whether this thread keeps denormals, as IEEE 754 requires, or flushes them to zero.
 #pragma once
 
 namespace baregrad::lab {
 
 #if defined(__SSE2__)
 inline constexpr bool kHasFloatControl = true;
-/// Results that would be denormal become zero (FTZ), and so do denormal operands (DAZ).
+/// FTZ and DAZ: denormal results become zero, and denormal operands count as zero.
 inline constexpr unsigned kFlushBits = 0x8040;
-/// Control bits only: the flags that operations leave behind stay out of it.
+/// Only the control bits, without the exception flags.
 inline unsigned float_control() noexcept { return __builtin_ia32_stmxcsr() & ~0x3FU; }
 inline void set_float_control(unsigned control) noexcept { __builtin_ia32_ldmxcsr(control); }
 #else
@@ -17,7 +17,7 @@ inline unsigned float_control() noexcept { return 0; }
 inline void set_float_control(unsigned) noexcept {}
 #endif
 
-/// Whatever happens to the control bits of this thread while it lives is undone.
+/// Restores the control bits of this thread at the end of a scope.
 class FloatControlScope {
  public:
   FloatControlScope() noexcept : before_(float_control()) {}
@@ -25,7 +25,7 @@ class FloatControlScope {
   FloatControlScope(const FloatControlScope&) = delete;
   FloatControlScope& operator=(const FloatControlScope&) = delete;
 
-  /// Denormals are zero from here on.
+  /// From here on denormals are flushed to zero.
   static void flush() noexcept { set_float_control(float_control() | kFlushBits); }
   bool changed() const noexcept { return float_control() != before_; }
 

@@ -1,4 +1,4 @@
-// Runs experiments and hands their records to Python.
+// Runs experiments and passes their records to Python.
 #include "lab/lab.h"
 
 #include <chrono>
@@ -55,7 +55,7 @@ void write_report(const Options& options, const Notebook::Tell& progress,
 }  // namespace
 
 void run(const Run& run, const Notebook::Tell& progress, const Notebook::Tell& say) {
-  // All names first: nobody should wait for one experiment to hear that the next does not exist.
+  // Checks all names before the first experiment runs.
   std::vector<const Experiment*> chosen;
   for (const std::string& name : run.names) chosen.push_back(&find_experiment(name));
   for (std::size_t i = 0; i < chosen.size(); ++i) {

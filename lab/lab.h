@@ -11,10 +11,10 @@ namespace baregrad::lab {
 struct Run {
   std::vector<std::string> names;  ///< of experiments
   Options options;
-  bool report = true;  ///< pictures and pages too, where Python can draw them
+  bool report = true;  ///< also draws pictures and pages, if Python is available
 };
 
-/// Experiments that --out has from before are not done again.
+/// Experiments that are complete in --out are not repeated.
 void run(const Run& run, const Notebook::Tell& progress, const Notebook::Tell& say);
 
 }  // namespace baregrad::lab

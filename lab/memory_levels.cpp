@@ -1,4 +1,4 @@
-// Sizes from the machine's description.
+// Computes sizes from the machine's description.
 #include "lab/memory_levels.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kSmallest = 4UL << 10;
-constexpr std::size_t kFine = 32UL << 20;  // beyond, all machines have but one step left: memory
+// Beyond this, the only level left on all machines is memory.
+constexpr std::size_t kFine = 32UL << 20;
 
 std::size_t quarter_of_memory(const bench::Machine& machine) {
   // 0: the system does not say.
@@ -20,7 +21,8 @@ std::size_t quarter_of_memory(const bench::Machine& machine) {
                                    : machine.memory_bytes / 4;
 }
 
-/// Whether the system names a cache of this level. Where it names none at all, usual sizes serve.
+/// Whether the system reports a cache of this level. If it reports none at all, typical sizes are
+/// used.
 bool has_cache(const bench::Machine& machine, int level) {
   return machine.caches.empty() ||
          std::any_of(machine.caches.begin(), machine.caches.end(), [&](const bench::Cache& c) {

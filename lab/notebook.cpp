@@ -49,7 +49,7 @@ std::string date_text() {
   return text;
 }
 
-/// Of the program that runs: asked once, as it has megabytes.
+/// Of the running program. Computed once, as the file has megabytes.
 const std::string& own_fingerprint() {
   static const std::string known = fingerprint("/proc/self/exe");
   return known;
@@ -59,7 +59,7 @@ std::string absent_key(const std::string& what, const std::string& why) {
   return what + "\n" + why;
 }
 
-/// What a line says, or nothing where it was cut off in the midst.
+/// The record of a line; empty if the line was cut off.
 std::optional<Json> parse_line(std::string_view line) {
   Json record = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
   if (!record.is_object() || !record.contains("kind")) return std::nullopt;
@@ -130,7 +130,7 @@ void Notebook::begin_afresh() {
 void Notebook::open_or_resume(const Json& header) {
   std::string text;
   {
-    // A plain file only: a pipe would be waited for.
+    // Only a regular file: opening a pipe would block.
     std::error_code error;
     if (std::filesystem::exists(path_, error)) {
       const auto bytes = data::read_all(*data::open_file(path_, "lab", 0));
@@ -141,12 +141,12 @@ void Notebook::open_or_resume(const Json& header) {
     throw ValueError(
         fmt::format("lab: '{}' is not a file of `baregrad lab`: choose another --out", path_));
   };
-  // A header that was cut off is begun again; what another program wrote is left alone.
+  // A truncated header is written again; a file of another program is refused.
   constexpr std::string_view kStart = "{\"kind\":\"header\"";
   const bool whole_line = text.find('\n') != std::string::npos;
   if (!whole_line && !text.starts_with(kStart) && !kStart.starts_with(text)) refuse();
-  std::size_t whole = 0;      // bytes up to the end of the last part that is done
-  std::vector<Json> of_part;  // that is not done yet
+  std::size_t whole = 0;      // bytes up to the end of the last finished part
+  std::vector<Json> of_part;  // records of an unfinished part
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
     if (end == std::string::npos) break;

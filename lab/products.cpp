@@ -32,7 +32,8 @@ double finite(double error) {
 }  // namespace
 
 float operand_number(std::uint64_t seed, std::uint32_t index) {
-  constexpr std::uint32_t kGolden = 0x9e3779b9;  // 2^32 over the golden ratio: spreads neighbours
+  // 2^32 divided by the golden ratio: spreads consecutive numbers.
+  constexpr std::uint32_t kGolden = 0x9e3779b9;
   std::uint32_t hash = (index + static_cast<std::uint32_t>(seed) * 0x01000193u + 1) * kGolden;
   hash = (hash ^ (hash >> 16)) * kGolden;
   hash = (hash ^ (hash >> 15)) * kGolden;

@@ -1,4 +1,4 @@
-// Products of matrices that several contenders compute in turns, from the same numbers, each
+// Matrix products computed by several contenders in turns, from the same numbers; each result is
 // checked against sums in a wider type.
 #pragma once
 
@@ -19,11 +19,11 @@
 
 namespace baregrad::lab {
 
-/// Number `index` of operand `seed`, in [-1, 1): a hash, which Python computes as well
+/// Number `index` of operand `seed`, in [-1, 1). It is a hash, which Python computes as well
 /// (baregrad/lab/peer.py), so that all libraries multiply the same matrices.
 float operand_number(std::uint64_t seed, std::uint32_t index);
-/// The same with more bits: products of float32 operands would be exact in float64, and say nothing
-/// about rounding.
+/// The same with more bits: products of float32 numbers are exact in float64, and would not show
+/// rounding.
 double wide_operand_number(std::uint64_t seed, std::uint32_t index);
 
 /// The operands of one product and the true values of its result.
@@ -37,13 +37,13 @@ struct Product {
   bench::MatmulTruth truth;
 };
 
-/// Where C goes.
+/// Where C is written.
 enum class Output {
-  Reused,    ///< into memory that is there already, the same for all
-  Allocated  ///< into memory that the timed call takes, and gives back
+  Reused,    ///< into existing memory, the same for all
+  Allocated  ///< into memory that the timed call allocates and frees
 };
 
-/// Those who compute a product. The product must outlive it.
+/// The contenders for a product. The product must outlive the field.
 class Field {
  public:
   Field(const Product& product, Output output) : product_(product), output_(output) {}
@@ -71,21 +71,22 @@ class Field {
     }
   }
 
-  /// The engine's kernel without tensors around it, of float32.
+  /// The engine's float32 kernel without tensors.
   void add_kernel();
-  /// The engine as its users call it: tensors, and a result of its own.
+  /// The engine's public function: tensors, and a newly allocated result.
   void add_ours();
-  /// Its matrix product, or its product of vector and matrix where A has one row. False where the
-  /// library has no such product or cannot use so many threads.
+  /// The library's matrix product, or its matrix-vector product where A has one row. False where
+  /// the library has no such product or cannot use so many threads.
   bool add_blas(const bench::peers::Blas& blas);
-  /// NumPy or PyTorch; nothing where it is not there. Operands are NumPy's in both.
+  /// NumPy or PyTorch; does nothing if it is not installed. Both use NumPy arrays as operands.
   void add_python(PythonPeer* peer, const std::string& library);
 
-  /// They take turns: a record of kind "product" for each, with `more` in it.
+  /// Times them in turns: a record of kind "product" for each, with `more` added.
   void record(Notebook& notebook, const Turns& turns, const Json& more = Json::object()) const;
 
  private:
-  /// From where the engine's own results come, so that pages are alike for all.
+  /// Memory from the source of the engine's results, so that all contenders have the same kind of
+  /// pages.
   struct GiveBack {
     Allocator* allocator;
     std::size_t bytes;
@@ -106,26 +107,27 @@ class Field {
   std::vector<double> errors_;
 };
 
-/// Between turns on several threads: longer than idle workers of any library spin, see
-/// bench/peers_blas.cpp; half of that where a look is enough. Nothing on one thread.
+/// The pause between turns on several threads: longer than the idle workers of any library spin
+/// (bench/peers_blas.cpp), or half of that in a quick run. Zero on one thread.
 std::chrono::milliseconds settle_time(const Notebook& notebook, int threads);
 
-/// One record of kind "library" for each that is there, of kind "absent" for each that is not.
+/// One record of kind "library" for each that is present, and of kind "absent" for each that is
+/// not.
 void record_libraries(Notebook& notebook, const bench::peers::OpenedBlas& opened);
 
-/// The greatest rate of multiply-adds on so many threads, measured now: a record of kind "ceiling".
+/// Measures the ceiling of multiply-adds with so many threads now: a record of kind "ceiling".
 /// Pages take the best of a run.
 void record_peak(Notebook& notebook, DType dtype, int threads, double seconds);
 
-/// A Python started when it is first needed, so that a run that is resumed does not wait for it.
+/// A Python process that is started on first use, so that a resumed run does not wait for it.
 class LazyPython {
  public:
-  /// One whose libraries use so many threads; the one before it ends. Null when there is none,
-  /// which is recorded once. To be asked inside of a part.
+  /// A process whose libraries use so many threads; the previous one ends. Null when there is none,
+  /// which is recorded once. Call it inside a part.
   PythonPeer* get(Notebook& notebook, int threads);
 
  private:
-  int threads_ = 0;  // of the peer; 0: nobody asked yet
+  int threads_ = 0;  // of the peer; 0: not started yet
   std::unique_ptr<PythonPeer> peer_;
 };
 

@@ -1,4 +1,4 @@
-// One line out, one line back.
+// Sends one line, reads one line.
 #include "lab/python_peer.h"
 
 #include <array>
@@ -50,7 +50,7 @@ std::unique_ptr<PythonPeer> PythonPeer::start(Notebook& notebook, int threads) {
 }
 
 PythonPeer::~PythonPeer() {
-  ::close(to_);  // the end of its input is its end
+  ::close(to_);  // the peer ends at the end of its input
   ::close(from_);
   wait_for(process_);
 }

@@ -1,5 +1,5 @@
-// NumPy and PyTorch as peers: a Python process that does what it is asked and times it itself, so
-// that nothing of the way there and back is counted.
+// NumPy and PyTorch as peers: a Python process executes requests and times them itself, so that the
+// communication is not counted.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace baregrad::lab {
 
-/// The Python that can `import baregrad`: $BAREGRAD_LAB_PYTHON, else python3. Empty, and `why` says
-/// why, when there is none.
+/// The Python that can `import baregrad`: $BAREGRAD_LAB_PYTHON, else python3. Empty, with the
+/// reason in `why`, when there is none.
 std::string find_python(std::string& why);
 
 class PythonPeer {
  public:
   /// Starts `python -m baregrad.lab.peer` with `threads` threads in every library. Null when there
-  /// is none: the notebook then has a record of what is absent.
+  /// is none; the notebook then records the absence.
   static std::unique_ptr<PythonPeer> start(Notebook& notebook, int threads);
   ~PythonPeer();
   PythonPeer(const PythonPeer&) = delete;
@@ -27,8 +27,8 @@ class PythonPeer {
   bool has(const std::string& library) const;
   /// "2.13.0+cpu"
   std::string version(const std::string& library) const;
-  /// One question, one answer; both are objects of one line. Throws Error with what Python says
-  /// when it fails.
+  /// Sends a request and returns the answer; both are objects of one line. Throws Error with
+  /// Python's message when it fails.
   Json ask(const Json& question);
 
  private:

@@ -1,4 +1,4 @@
-// mkdtemp, and remove_all at the end; where a signal is the end, system calls alone.
+// mkdtemp, and remove_all at the end. A signal handler uses only system calls.
 #include "lab/scratch_folder.h"
 
 #include <array>
@@ -22,13 +22,13 @@ namespace {
 
 constexpr const char* kPrefix = "baregrad-lab-";
 
-/// Where a handler of signals finds the folders. `path` is written before mkdtemp makes the folder,
-/// so that there is no moment in which a folder is not known.
+/// The folders, where signal handlers find them. `path` is written before mkdtemp creates the
+/// folder, so that every existing folder is listed.
 struct Place {
   std::atomic<bool> taken{false};
   std::array<char, PATH_MAX> path{};
 };
-std::array<Place, 4> places;  // more than are ever there at once
+std::array<Place, 4> places;  // more than exist at once
 
 Place* take_place() noexcept {
   for (Place& place : places) {
@@ -37,8 +37,8 @@ Place* take_place() noexcept {
   return nullptr;
 }
 
-/// A handler that comes in between must not see the beginning of a path, which is somebody's
-/// folder: the first letter, without which there is none, is written last.
+/// A signal handler must not see a partial path, which could name another folder: the first
+/// character is written last, and a path without it counts as empty.
 void write_path(Place& place, const std::string& path) noexcept {
   volatile char* to = place.path.data();
   to[0] = '\0';
@@ -47,7 +47,7 @@ void write_path(Place& place, const std::string& path) noexcept {
   to[0] = path[0];
 }
 
-/// Whether this is a folder of ours, or will be.
+/// Whether this is a scratch folder, created or about to be.
 bool is_ours(const char* path) noexcept {
   const char* name = std::strrchr(path, '/');
   return name != nullptr && std::strncmp(name + 1, kPrefix, std::strlen(kPrefix)) == 0;
@@ -69,7 +69,7 @@ bool is_self_or_parent(const char* name) noexcept {
 
 void remove_tree(int parent, const char* name) noexcept;
 
-/// What readdir does, which may allocate.
+/// Replaces readdir, which may allocate.
 void remove_entries(int folder) noexcept {
   alignas(dirent64) std::array<char, 4096> buffer;
   for (;;) {
@@ -118,7 +118,7 @@ ScratchFolder::ScratchFolder(const std::string& otherwise) {
 
 ScratchFolder::~ScratchFolder() {
   if (!ok()) return;
-  std::error_code ignored;  // what cannot be removed stays: there is nobody left to tell
+  std::error_code ignored;  // errors are ignored: nothing can be done about them in a destructor
   std::filesystem::remove_all(path_, ignored);
   give_back(path_);
 }

@@ -1,4 +1,4 @@
-// A folder for files that nobody needs afterwards.
+// A folder for temporary files.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace baregrad::lab {
 
 class ScratchFolder {
  public:
-  /// In $TMPDIR or /tmp, or else in `otherwise`. Where none can be written to, ok() is false and
-  /// why() says what the system said.
+  /// In $TMPDIR or /tmp, or else in `otherwise`. If none is writable, ok() is false and why() has
+  /// the system's message.
   explicit ScratchFolder(const std::string& otherwise);
-  /// Removes it with all that is in it.
+  /// Removes the folder with its contents.
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
@@ -19,7 +19,7 @@ class ScratchFolder {
   bool ok() const noexcept { return !path_.empty(); }
   const std::string& why() const noexcept { return why_; }
   const std::string& path() const noexcept { return path_; }
-  /// Writes a file, with the folders that lead to it. Throws IoError.
+  /// Writes a file, and creates its parent folders. Throws IoError.
   void write(std::string_view name, std::string_view text) const;
 
  private:
@@ -27,8 +27,8 @@ class ScratchFolder {
   std::string why_;
 };
 
-/// Removes all that are there. For handlers of signals before the end of the process: it allocates
-/// nothing, locks nothing, and waits a second at most for children that still write.
+/// Removes all scratch folders. For signal handlers before the end of the process: it does not
+/// allocate or lock, and waits at most a second for children that still write.
 void remove_scratch_folders() noexcept;
 
 }  // namespace baregrad::lab

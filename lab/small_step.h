@@ -1,5 +1,4 @@
-// One training step of a small network: work for experiments that ask how evenly, or for how many
-// joules, work is done.
+// One training step of a small network: the work of experiments on jitter and energy.
 #pragma once
 
 #include <cstdint>

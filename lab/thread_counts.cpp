@@ -1,4 +1,4 @@
-// Powers of two and what lies midway.
+// Powers of two and the numbers midway between them.
 #include "lab/thread_counts.h"
 
 namespace baregrad::lab {

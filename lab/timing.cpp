@@ -12,8 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kSampleNs = 50e3;  // the clock takes a few tens of nanoseconds
-// Nothing is called more often than this in that time: who takes no time has nothing to be timed.
+constexpr double kSampleNs = 50e3;  // reading the clock takes a few tens of nanoseconds
+// At most this many calls per sample, for work that takes almost no time.
 constexpr std::int64_t kMostCalls = std::int64_t{1} << 20;
 
 double ns_since(Clock::time_point start) {
@@ -25,8 +25,8 @@ double median_of(const std::vector<double>& sorted) {
   return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/// After a pause workers sleep and caches are others': who is called again and again, as programs
-/// do, does not pay for that, so the first sample of a short work does not count and several do.
+/// After a pause workers sleep and caches hold other data. Programs that call the work repeatedly
+/// do not pay for this, so the first sample of short work is dropped and several follow.
 void take_turn(const Contender& contender, const Turns& turns, std::vector<double>& samples) {
   constexpr double kShortNs = 20e6;
   constexpr int kSamples = 8;
@@ -84,8 +84,8 @@ std::vector<std::vector<double>> take_samples(const std::vector<Contender>& cont
                                               const Turns& turns) {
   std::vector<std::vector<double>> samples(contenders.size());
   const Clock::time_point start = Clock::now();
-  // The first call of each fills caches and pools. It counts only where a second one would take
-  // longer than all the time there is.
+  // The first call of each contender fills caches and pools. It counts only if a second one would
+  // take longer than the whole budget.
   std::vector<bool> slow(contenders.size());
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     const double ns = contenders[i].sample_ns();
@@ -96,7 +96,8 @@ std::vector<std::vector<double>> take_samples(const std::vector<Contender>& cont
     const bool in_time = ns_since(start) < turns.seconds * 1e9;
     bool any = false;
     for (std::size_t i = 0; i < contenders.size(); ++i) {
-      // Whoever is slower than all the time there is has had one turn, and gets no more than least.
+      // A contender that is slower than the whole budget has had one turn, and gets no more than
+      // the least number.
       const int least = slow[i] ? turns.least - 1 : turns.least;
       if ((slow[i] || !in_time) && round >= least) continue;
       take_turn(contenders[i], turns, samples[i]);

@@ -1,5 +1,5 @@
-// How the lab times: contenders take turns, so that a wandering clock and busy neighbours hit all
-// of them alike.
+// Timing in the lab: contenders take turns, so that a varying clock rate and load from other
+// processes affect all of them alike.
 #pragma once
 
 #include <chrono>
@@ -21,20 +21,20 @@ struct Timing {
   int repeats = 0;
 };
 
-/// Of samples in any order; at least one.
+/// Summarizes at least one sample, in any order.
 Timing summarize(std::vector<double> samples_ns);
-/// median_ns, p10_ns, p90_ns, repeats: as every record of a timing has them.
+/// median_ns, p10_ns, p90_ns, repeats: the fields of every timing record.
 Json to_json(const Timing& timing);
 
-/// One that takes part: nanoseconds per call, of one sample.
+/// A contender: a function that takes one sample, in nanoseconds per call.
 struct Contender {
   std::string name;
   std::function<double()> sample_ns;
 };
 
-/// Of `run(calls)`, with as many calls a sample as make the clock's own cost disappear.
+/// A contender for `run(calls)`. A sample has enough calls to hide the cost of reading the clock.
 Contender contender(std::string name, std::function<void(std::int64_t calls)> run);
-/// The same of a function that does it once.
+/// The same for a function that does the work once.
 template <class Once>
 Contender contender_once(std::string name, Once once) {
   return contender(std::move(name), [once](std::int64_t calls) {
@@ -43,17 +43,17 @@ Contender contender_once(std::string name, Once once) {
 }
 
 struct Turns {
-  double seconds = 1;  ///< of measuring, all contenders together
-  int least = 3;       ///< turns of each, however long they take
+  double seconds = 1;  ///< of measuring, for all contenders together
+  int least = 3;       ///< least number of turns of each, however long they take
   int most = 1000;
-  /// Between turns: workers of other libraries spin for milliseconds after their last region, and
-  /// would take a core from whoever is next. A turn then has several samples, and one before them
-  /// that does not count. 0 on one thread: a turn is a sample.
+  /// A pause between turns: workers of other libraries spin for milliseconds after their last
+  /// region, and would take a core from the next contender. A turn then has several samples, after
+  /// one that is not counted. 0 on one thread: a turn is one sample.
   std::chrono::milliseconds settle{0};
 };
 
-/// Nanoseconds per call, sample by sample, in the order of the contenders. Every one has a first
-/// call that is not counted.
+/// Nanoseconds per call, for each sample, in the order of the contenders. The first call of each is
+/// not counted.
 std::vector<std::vector<double>> take_samples(const std::vector<Contender>& contenders,
                                               const Turns& turns);
 /// The same, summarized.

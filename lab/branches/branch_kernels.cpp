@@ -1,4 +1,4 @@
-// Compiled with flags of its own, see CMakeLists.txt.
+// Compiled with special flags, see CMakeLists.txt.
 #include "lab/branches/branch_kernels.h"
 
 #include <array>
@@ -34,7 +34,7 @@ std::int64_t sum_if_branching(const std::int32_t* x, std::int64_t count, std::in
   std::int64_t sum = 0;
   for (const std::int32_t* const end = x + count; x != end; ++x) {
     if (*x >= least) {
-      // Only behind a jump can there be something that the compiler may not do always.
+      // The compiler cannot execute this unconditionally, so it must keep the jump.
       asm volatile("" : "+r"(sum));
       sum += *x;
     }
@@ -46,7 +46,7 @@ std::int64_t sum_if_masked(const std::int32_t* x, std::int64_t count, std::int32
   std::int64_t sum = 0;
   for (const std::int32_t* const end = x + count; x != end; ++x) {
     std::int64_t mask = -static_cast<std::int64_t>(*x >= least);
-    asm("" : "+r"(mask));  // not known to be 0 or -1, so nothing to jump on
+    asm("" : "+r"(mask));  // may be any value for the compiler, so it cannot become a jump
     sum += *x & mask;
   }
   return sum;

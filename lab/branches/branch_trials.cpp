@@ -1,4 +1,4 @@
-// Kernels of branch_kernels.h and code_block.h with their inputs.
+// Prepares inputs for the kernels of branch_kernels.h and code_block.h.
 #include "lab/branches/branch_trials.h"
 
 #include <memory>
@@ -20,7 +20,7 @@ std::vector<std::int32_t> pick_numbers(std::int64_t size, std::int64_t percent, 
   std::iota(numbers.begin(), numbers.end(),
             static_cast<std::int32_t>(-(size * (100 - percent) / 100)));
   if (sorted) return numbers;
-  // Written out: std::shuffle differs from library to library.
+  // Written out, because std::shuffle differs between libraries.
   std::mt19937_64 random(1);
   for (std::size_t i = numbers.size(); i > 1; --i) std::swap(numbers[i - 1], numbers[random() % i]);
   return numbers;

@@ -1,4 +1,4 @@
-// Written first, made executable then: never both at once.
+// The memory is first writable, then executable, never both.
 #include "lab/branches/code_block.h"
 
 #include <array>

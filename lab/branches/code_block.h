@@ -1,5 +1,5 @@
-// Straight-line code of any length, made at run time: instructions of four bytes that do nothing,
-// so that only fetching and decoding them takes time.
+// Straight-line code of any length, made at run time: four-byte instructions without effect, so
+// that only fetching and decoding takes time.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,16 @@ namespace baregrad::lab {
 
 class CodeBlock {
  public:
-  /// Null, and `why` says why, where programs may not make code or the processor is not known.
+  /// Null, with the reason in `why`, where programs may not make code or the processor is not
+  /// supported.
   static std::unique_ptr<CodeBlock> make(std::size_t bytes, std::string& why);
   ~CodeBlock();
   CodeBlock(const CodeBlock&) = delete;
   CodeBlock& operator=(const CodeBlock&) = delete;
 
-  /// From the first instruction to the last.
+  /// Executes all instructions.
   void run() const;
-  /// Without the return at the end.
+  /// Without the final return.
   std::size_t instructions() const noexcept { return instructions_; }
 
  private:

@@ -1,5 +1,5 @@
-// Branches that can and cannot be foreseen, a loop unrolled with one and with several sums, and
-// code too long for the caches.
+// Predictable and unpredictable branches, a loop unrolled with one and with several sums, and code
+// larger than the caches.
 #include <algorithm>
 #include <cmath>
 
@@ -15,10 +15,10 @@
 namespace baregrad::lab {
 namespace {
 
-// More than a predictor can learn by heart, and within an L2 cache.
+// More elements than a predictor can memorise, but within an L2 cache.
 constexpr std::int64_t kPickSize = 1 << 18;
 constexpr const char* kPickOrders[] = {"sorted", "random", "masked"};
-constexpr std::int64_t kDotSize = 2048;  // both operands: half of a usual L1 cache
+constexpr std::int64_t kDotSize = 2048;  // both operands: half of a typical L1 cache
 
 std::vector<int> shares(bool quick) {
   if (quick) return {0, 50, 100};
@@ -44,7 +44,7 @@ Json timed(const TrialRun& run, const Timing& timing, const Json& fields) {
 void check_results(Notebook& notebook) {
   for (const bool sorted : {true, false}) {
     const std::vector<std::int32_t> numbers = pick_numbers(kPickSize, 50, sorted);
-    // 0 + 1 + ... of the upper half.
+    // The sum of the upper half of 0, 1, ...
     const std::int64_t half = kPickSize / 2;
     const std::int64_t truth = half * (half - 1) / 2;
     for (const bool masked : {false, true}) {
@@ -108,7 +108,7 @@ std::vector<std::int64_t> code_sizes(const Notebook& notebook) {
   return sizes;
 }
 
-// Not in turns: each length would find its code thrown out by the others.
+// Not in turns: each length would evict the code of the others from the caches.
 void run_code(Notebook& notebook, std::int64_t bytes) {
   const TrialRun run{"code", bytes};
   const Timing timing = time_in_turns({run}, notebook.quick() ? 0.05 : 0.5).front();
@@ -119,7 +119,7 @@ void run_code(Notebook& notebook, std::int64_t bytes) {
 }
 
 void count_code(Notebook& notebook, const Counter& counter) {
-  constexpr std::int64_t kMost = 256 << 10;  // a simulator translates all of it first
+  constexpr std::int64_t kMost = 256 << 10;  // a simulator must translate all of it first
   std::vector<TrialRun> runs;
   for (const std::int64_t bytes : code_sizes(notebook)) {
     if (bytes <= kMost || counter.source() == "hardware") runs.push_back({"code", bytes});

@@ -1,4 +1,4 @@
-// Compiled with flags of its own, see CMakeLists.txt.
+// Compiled with special flags, see CMakeLists.txt.
 #include "lab/cache/cache_kernels.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace baregrad::lab {
 namespace {
 
-constexpr std::int64_t kTileColumns = 16;  // floats of a line
+constexpr std::int64_t kTileColumns = 16;  // floats per cache line
 constexpr std::int64_t kTileRows = 64;     // 4 KiB of lines: a fraction of any L1 cache
 
 /// Calls line(start, count, stride) for every run of elements in that order.

@@ -1,4 +1,4 @@
-// Kernels of cache_kernels.h with their matrices.
+// Prepares matrices for the kernels of cache_kernels.h.
 #include "lab/cache/cache_trials.h"
 
 #include <algorithm>

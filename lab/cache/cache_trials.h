@@ -12,9 +12,10 @@ Body prepare_huge_sum(std::string_view argument, std::int64_t n);
 Body prepare_fill(std::string_view argument, std::int64_t n);
 /// "naive" or "tiled".
 Body prepare_transpose(std::string_view argument, std::int64_t n);
-/// Sum of every so-manieth of `size` floats.
+/// "N": the sum of every N-th of `size` floats.
 Body prepare_stride(std::string_view argument, std::int64_t size);
-/// Sum of the first 16 columns, one after the other, of a matrix of `rows` rows of so many floats.
+/// "N": the sum of the first 16 columns, one after the other, of a matrix of `rows` rows of N
+/// floats.
 Body prepare_pitch(std::string_view argument, std::int64_t rows);
 inline constexpr std::int64_t kPitchColumns = 16;
 

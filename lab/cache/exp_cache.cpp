@@ -1,4 +1,4 @@
-// The order of memory accesses: by rows, columns and tiles, over strides, and with rows whose
+// The order of memory accesses: by rows, columns and tiles, with strides, and with rows whose
 // length is a power of two.
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ constexpr const char* kMatrixTrials[] = {"sum:rows",        "sum:columns",    "s
 constexpr std::int64_t kStrides[] = {1, 2, 4, 8, 16, 32, 64};
 constexpr std::int64_t kLineFloats = 16;
 
-/// Where the data lies.
+/// The level of the memory hierarchy that holds the data.
 struct Level {
   const char* name;
   std::size_t bytes;  ///< of the data
@@ -40,8 +40,8 @@ std::vector<Level> levels_of(const bench::Machine& machine) {
           {"memory", std::clamp(2 * last, kLeast, kMost)}};
 }
 
-/// The side of a square matrix of at most so many bytes. Rows are an odd number of lines, so that
-/// the lines of a column lie in different sets of a cache.
+/// The side of the largest square matrix of at most so many bytes. Rows are an odd number of lines
+/// long, so that the lines of a column map to different sets of a cache.
 std::int64_t side_of(std::size_t bytes) {
   const auto side =
       static_cast<std::int64_t>(std::sqrt(static_cast<double>(bytes) / sizeof(float)));
@@ -49,9 +49,9 @@ std::int64_t side_of(std::size_t bytes) {
   return (lines - (lines % 2 == 0 ? 1 : 0)) * kLineFloats;
 }
 
-/// How a level is counted. A simulation of a hundred megabytes would take minutes: a smaller matrix
-/// has the same misses per element, if its column has more lines than the L1 cache and, for
-/// memory, if all caches are empty before.
+/// The size used to count misses of a level. Simulating a hundred megabytes would take minutes. A
+/// smaller matrix has the same misses per element, if its column has more lines than the L1 cache
+/// and, for memory, if all caches are empty at the start.
 struct Counting {
   std::int64_t most_side;
   int warm_ups;
@@ -90,7 +90,7 @@ void check_cache_results(Notebook& notebook) {
   add("transpose:tiled", transpose_error(transpose_tiled));
 }
 
-/// Times trials of one size in turns; each becomes a record with `fields` and its own.
+/// Times trials of one size in turns. Each becomes a record with `fields` and its own fields.
 void time_trials(Notebook& notebook, const char* kind, const std::vector<TrialRun>& runs,
                  const std::vector<Json>& fields, const std::vector<std::int64_t>& elements,
                  const Turns& turns) {
@@ -124,7 +124,7 @@ void time_matrices(Notebook& notebook, const Level& level, const Counting& count
               std::vector<std::int64_t>(runs.size(), n * n), turns);
 }
 
-/// Floats of a walk with strides: a multiple of the longest.
+/// The number of floats of a strided walk: a multiple of the longest stride.
 std::int64_t floats_of(std::size_t bytes) {
   constexpr std::int64_t kMultiple = 64 * 8;
   return static_cast<std::int64_t>(bytes / sizeof(float)) / kMultiple * kMultiple;
@@ -167,7 +167,7 @@ void count_level(Notebook& notebook, const Level& level, const Counting& countin
   counter.record(notebook, runs);
 }
 
-/// Bytes of this process that lie on huge pages.
+/// Bytes of this process on huge pages.
 std::int64_t mapped_huge_bytes() {
   std::ifstream file("/proc/self/smaps_rollup");
   for (std::string word; file >> word;) {
@@ -177,8 +177,8 @@ std::int64_t mapped_huge_bytes() {
   return 0;
 }
 
-/// The matrix in memory once more, by columns, on small and on huge pages: the same misses of the
-/// caches, but fewer addresses to look up.
+/// The matrix in memory by columns, on small and on huge pages: the same cache misses, but fewer
+/// TLB misses.
 void run_huge_pages(Notebook& notebook, const Level& level, const Turns& turns) {
   const std::int64_t n = side_of(level.bytes);
   const std::int64_t bytes = n * n * static_cast<std::int64_t>(sizeof(float));
@@ -207,7 +207,7 @@ void run_huge_pages(Notebook& notebook, const Level& level, const Turns& turns) 
 
 /// Rows of 4 KiB, and rows one line longer.
 void run_pitches(Notebook& notebook, const Counter& counter) {
-  constexpr std::int64_t kRows = 128;  // 8 KiB of lines: a quarter of a usual L1 cache
+  constexpr std::int64_t kRows = 128;  // 8 KiB of lines: a quarter of a typical L1 cache
   std::vector<TrialRun> runs;
   std::vector<Json> fields;
   for (const std::int64_t pitch : {1024, 1024 + 16}) {

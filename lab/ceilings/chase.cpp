@@ -1,4 +1,4 @@
-// Pointers in a random cycle, followed.
+// Follows pointers in a random cycle.
 #include "lab/ceilings/chase.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kHugePage = 2UL << 20;
 constexpr std::int64_t kWarmUp = 1 << 20;
-// Long beside the clock's own cost, short beside the time until somebody else wants the core.
+// Long compared with reading the clock, short compared with the time between preemptions.
 constexpr double kSampleNs = 20e3;
 
 double ns_since(Clock::time_point start) {
@@ -33,7 +33,7 @@ std::vector<std::uint32_t> random_cycle(std::uint32_t count, std::uint64_t seed)
   std::vector<std::uint32_t> next(count);
   std::iota(next.begin(), next.end(), 0U);
   std::mt19937_64 random(seed);
-  // Sattolo's shuffle: the partner is never the element itself, which leaves one cycle.
+  // Sattolo's shuffle: the partner is never the element itself, so the result is a single cycle.
   for (std::uint32_t i = count; i-- > 1;) {
     const auto partner = static_cast<std::uint32_t>(random() % i);
     std::swap(next[i], next[partner]);
@@ -45,7 +45,7 @@ Chase::Chase(std::size_t bytes, PageSize pages, std::uint64_t seed)
     : mapped_(bytes + kHugePage), lines_(static_cast<std::uint32_t>(bytes / sizeof(Line))) {
   mapping_ = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) throw std::bad_alloc();
-  // A kernel without huge pages refuses; the pages are small then, as huge_bytes() shows.
+  // A kernel without huge pages refuses; the pages are then small, which huge_bytes() shows.
   static_cast<void>(
       ::madvise(mapping_, mapped_, pages == PageSize::Huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE));
   const auto address = reinterpret_cast<std::uintptr_t>(mapping_);

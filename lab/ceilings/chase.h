@@ -1,4 +1,4 @@
-// Latency: a chain of loads in which each says where the next one is.
+// Latency: a chain of loads, each of which yields the address of the next one.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,21 @@
 
 namespace baregrad::lab {
 
-/// next[i] for one cycle through all of 0 ... count - 1, drawn evenly from all such cycles.
+/// next[i] of a cycle through all of 0 ... count - 1, drawn uniformly from all such cycles.
 std::vector<std::uint32_t> random_cycle(std::uint32_t count, std::uint64_t seed);
 
 enum class PageSize { Small, Huge };
 
-/// One pointer per cache line of `bytes`, in a random order that no prefetcher can guess.
+/// One pointer per cache line of `bytes`, in a random order that a prefetcher cannot predict.
 class Chase {
  public:
-  /// Huge pages are asked for, not promised: see `huge_bytes`. Throws std::bad_alloc.
+  /// Huge pages are requested, not guaranteed: see `huge_bytes`. Throws std::bad_alloc.
   Chase(std::size_t bytes, PageSize pages, std::uint64_t seed);
   ~Chase();
   Chase(const Chase&) = delete;
   Chase& operator=(const Chase&) = delete;
 
-  /// Nanoseconds per load, in samples of hundreds of loads or more, for so long.
+  /// Nanoseconds per load, in samples of at least hundreds of loads, for `seconds`.
   Timing measure(double seconds);
 
  private:
@@ -38,7 +38,7 @@ class Chase {
   const Line* at_ = nullptr;
 };
 
-/// How much of this process's memory lies in huge pages; 0 where the kernel does not say.
+/// Bytes of this process on huge pages; 0 if the kernel does not report it.
 std::size_t huge_bytes();
 
 }  // namespace baregrad::lab

@@ -1,4 +1,4 @@
-// A chain of additions, timed.
+// Times a chain of additions.
 #include "lab/ceilings/clock_rate.h"
 
 #include <chrono>
@@ -11,11 +11,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kUnroll = 64;  // the loop's own count runs beside the chain
+constexpr int kUnroll = 64;  // the loop counter runs in parallel to the chain
 constexpr std::int64_t kTurns = 10'000;
 
-// The empty assembly keeps the compiler from adding twice at once; the addend comes from a
-// register, since some processors fold constants without executing anything.
+// The empty assembly prevents the compiler from merging two additions. The addend is in a register,
+// since some processors fold additions of constants.
 [[gnu::noinline]] std::uint64_t add_chain(std::uint64_t x, std::uint64_t addend) {
   for (std::int64_t turn = 0; turn < kTurns; ++turn) {
 #pragma GCC unroll 64

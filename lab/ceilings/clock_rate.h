@@ -1,13 +1,13 @@
-// The clock, as far as a program can see it: cycles are not readable everywhere, but an addition
-// that waits for the one before takes one.
+// The clock rate as a program can observe it. Cycles are not readable everywhere, but each addition
+// of a dependent chain takes one cycle.
 #pragma once
 
 #include <vector>
 
 namespace baregrad::lab {
 
-/// Dependent additions of integers per nanosecond, which is GHz on every processor that adds in one
-/// cycle; one number per sample of a fifth of a millisecond, for so long.
+/// Dependent integer additions per nanosecond, which is the clock in GHz on every processor that
+/// adds in one cycle. One number per sample of a fifth of a millisecond, for `seconds`.
 std::vector<double> additions_per_ns(double seconds);
 
 }  // namespace baregrad::lab

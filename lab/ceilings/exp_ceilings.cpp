@@ -1,4 +1,5 @@
-// What the machine can do at best: arithmetic, memory, latency, the start of a parallel region.
+// The ceilings of the machine: arithmetic, memory bandwidth, latency, the start of a parallel
+// region.
 #include <algorithm>
 #include <string>
 #include <system_error>
@@ -23,13 +24,13 @@ using bench::Stream;
 
 constexpr Stream kStreams[] = {Stream::Read, Stream::Copy, Stream::Add, Stream::Update};
 
-/// How long to look, in seconds for each number.
+/// The measuring time, in seconds per number.
 struct Effort {
   int rounds;
   double fma_s, stream_s, curve_s, latency_s, clock_s, create_s;
   int fork_join_rounds;
-  int steps;         ///< of the working set, to a doubling
-  std::size_t most;  ///< bytes of it
+  int steps;         ///< sizes of the working set per doubling
+  std::size_t most;  ///< the largest working set, in bytes
 };
 
 Effort effort_of(const Notebook& notebook) {
@@ -37,12 +38,13 @@ Effort effort_of(const Notebook& notebook) {
   return {5, 0.03, 0.03, 0.03, 0.03, 0.5, 0.4, 8, 2, 256UL << 20};
 }
 
-/// More counts of threads than two share the time that two have.
+/// The time per thread count. More than two counts share the time of two.
 double share(double seconds, std::size_t counts) {
   return seconds * std::min(1.0, 2.0 / static_cast<double>(counts));
 }
 
-/// `name` of the best round, which is the ceiling, and how the rounds spread around their median.
+/// `name` of the best round, which is the ceiling, and the spread of the rounds around their
+/// median.
 Json rates_json(const std::string& name, const std::vector<double>& rounds) {
   const Timing spread = summarize(rounds);
   return {{name, *std::max_element(rounds.begin(), rounds.end())},
@@ -93,7 +95,8 @@ void measure_fma(Notebook& notebook, const Effort& effort) {
 void measure_level(Notebook& notebook, const Effort& effort, std::size_t level, int threads,
                    std::size_t counts) {
   const MemoryLevel where = memory_levels(notebook.machine(), threads)[level];
-  // Memory is touched anew for every number, which takes longer than the number itself.
+  // Memory is allocated and touched again for every number, which takes longer than the
+  // measurement.
   const int rounds = where.name == "memory" ? std::min(effort.rounds, 2) : effort.rounds;
   std::vector<std::vector<double>> rates(std::size(kStreams));
   for (int round = 0; round < rounds; ++round) {
@@ -112,7 +115,7 @@ void measure_level(Notebook& notebook, const Effort& effort, std::size_t level, 
   }
 }
 
-/// A size that divides among the threads as stream_gb_per_s() divides it, without rest.
+/// The size rounded so that stream_gb_per_s() divides it evenly among the threads.
 std::size_t divisible(std::size_t bytes, int threads) {
   const std::size_t step = 3072UL * static_cast<std::size_t>(threads);
   return std::max<std::size_t>((bytes + step / 2) / step, 1) * step;
@@ -142,7 +145,7 @@ void measure_latency_curve(Notebook& notebook, const Effort& effort, PageSize pa
   }
 }
 
-/// Whether the kernel gives huge pages to whoever asks.
+/// Whether the kernel gives huge pages on request.
 bool gives_huge_pages(std::uint64_t seed) {
   constexpr std::size_t kProbe = 16UL << 20;
   const std::size_t before = huge_bytes();
@@ -165,7 +168,8 @@ void add_region(Notebook& notebook, const char* implementation, const char* body
   notebook.add("fork_join", record);
 }
 
-/// A region by hand: the caller is one of the threads, the others are made and joined.
+/// A parallel region without a pool: the caller is one of the threads, the others are created and
+/// joined.
 void create_and_join(int threads) {
   std::vector<pthread_t> others(static_cast<std::size_t>(threads - 1));
   for (pthread_t& other : others) {

@@ -1,4 +1,4 @@
-// Requests to Callgrind, its command line, and the files that it writes.
+// Requests to Callgrind, its command line, and the files it writes.
 #include "lab/counting/callgrind.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 
-// Valgrind recognises a sequence of instructions that does nothing, and takes the request from the
+// Valgrind recognises a sequence of instructions without effect, and reads the request from the
 // registers named here. Written out so that the build does not need Valgrind's headers.
 enum Request : std::uintptr_t {
   kWrite = 0x43540000,  // tool "CT"
@@ -56,7 +56,7 @@ void ask([[maybe_unused]] Request request) {
 #endif
 }
 
-/// The words behind "key:" at the start of a line; empty when there is no such line.
+/// The words after "key:" at the start of a line; empty when there is no such line.
 std::vector<std::string_view> words_after(std::string_view text, std::string_view key) {
   std::size_t at = 0;
   while (at < text.size() && !text.substr(at).starts_with(key)) {
@@ -65,7 +65,7 @@ std::vector<std::string_view> words_after(std::string_view text, std::string_vie
   }
   std::string_view line = text.substr(std::min(text.size(), at + key.size()));
   const std::size_t end = line.find('\n');
-  // A line without an end was cut off, and so may be its last number.
+  // A line without a newline was cut off, possibly in its last number.
   if (end == std::string_view::npos) return {};
   line = line.substr(0, end);
   std::vector<std::string_view> words;
@@ -79,7 +79,7 @@ std::vector<std::string_view> words_after(std::string_view text, std::string_vie
 
 constexpr int kNotRun = -1;
 
-/// In one line: the last one says what went wrong.
+/// The last line of the output, which says what went wrong.
 std::string describe_failure(const Outcome& outcome) {
   std::string text = outcome.output;
   text.erase(text.find_last_not_of(" \n") + 1);
@@ -88,7 +88,7 @@ std::string describe_failure(const Outcome& outcome) {
   return fmt::format("valgrind --tool=callgrind ended with status {}: {}", outcome.status, text);
 }
 
-/// The counts of as many trials as the process got through, and how it ended.
+/// The counts of all trials that the process finished, and how it ended.
 std::vector<Counted> count_in_one_process(std::span<const TrialRun> runs, const Caches& caches,
                                           Outcome& outcome) {
   const ScratchFolder folder("/tmp");
@@ -133,7 +133,8 @@ Cache nearest_cache(std::size_t bytes) {
   constexpr std::size_t kLeastWays = 8;
   constexpr std::size_t kMostWays = 64;
   std::size_t lines = std::max(bytes / kLine, 2 * kLeastWays);
-  std::size_t ways = lines >> std::countr_zero(lines);  // sets are the rest, a power of two
+  // The odd factor: the number of sets is a power of two.
+  std::size_t ways = lines >> std::countr_zero(lines);
   if (ways > kMostWays || lines < 2 * ways) {
     lines = std::bit_floor(lines);
     ways = 1;
@@ -161,7 +162,7 @@ Counts parse(std::string_view text) {
   if (events.empty() || sums.empty()) {
     throw ValueError("lab: Callgrind's file is cut short: it has no line of events or of sums");
   }
-  // Callgrind leaves out zeros at the end of a line.
+  // Callgrind omits zeros at the end of a line.
   if (sums.size() > events.size()) {
     throw ValueError(
         fmt::format("lab: Callgrind's file has {} events but {} sums", events.size(), sums.size()));

@@ -1,6 +1,5 @@
-// Valgrind's Callgrind: a simulation of two levels of cache and of a branch predictor, which counts
-// what a program does on machines that give no counters. It knows no prefetching and no third
-// level.
+// Valgrind's Callgrind simulates two levels of cache and a branch predictor, and counts events on
+// machines without hardware counters. It simulates neither prefetching nor a third level.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +14,13 @@
 
 namespace baregrad::lab::callgrind {
 
-// Requests to the Callgrind that runs this program; without one they do nothing.
-void start();   ///< simulates from here on, with empty caches
-void stop();    ///< runs on without simulating, much faster
-void forget();  ///< all counts become zero; the caches stay as they are
+// Requests to the Callgrind that runs this program. Without Callgrind they do nothing.
+void start();   ///< simulates from here on, starting with empty caches
+void stop();    ///< continues without simulation, much faster
+void forget();  ///< sets all counts to zero; the caches stay
 void write();   ///< writes the counts to the next file
 
-/// What is simulated.
+/// A simulated cache.
 struct Cache {
   std::size_t bytes;
   int ways;
@@ -34,18 +33,19 @@ struct Caches {
   Cache data;
   Cache last;
 };
-/// The nearest to a real cache that Callgrind takes: it wants 2^k sets.
+/// The nearest to a real cache that Callgrind supports: the number of sets must be a power of two.
 Cache nearest_cache(std::size_t bytes);
-/// Of this machine. The last level is at most 32 MiB: what lies beyond it would take too long.
+/// The caches of this machine. The last level is limited to 32 MiB: working sets beyond a larger
+/// one would take too long.
 Caches choose_caches(const bench::Machine& machine);
 
-/// Reads a file that Callgrind wrote. Throws ValueError that says what is wrong with it.
+/// Reads an output file of Callgrind. Throws ValueError that says what is wrong with it.
 Counts parse(std::string_view text);
 
-/// Runs trials in a process of its own, one result for each. A trial that ends the process is
-/// without counts, and those behind it get a new process.
+/// Runs trials in a separate process, with one result for each. A trial that ends the process has
+/// no counts, and those after it get a new process.
 std::vector<Counted> count(std::span<const TrialRun> runs, const Caches& caches);
-/// Why it cannot be used here, or empty: tries it on a trial that does nothing.
+/// The reason why it cannot be used here, or empty. Runs a trial without work to find out.
 std::string why_not(const Caches& caches);
 
 }  // namespace baregrad::lab::callgrind

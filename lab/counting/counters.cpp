@@ -1,4 +1,4 @@
-// Which counters, and how their results are written down.
+// Chooses counters, and writes their results as records.
 #include "lab/counting/counters.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Counters of whatever kind this machine has.
+// The counters that this machine has.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace baregrad::lab {
 
-/// Picks the way once: the hardware's counters, else Callgrind's simulation, else none.
+/// Chooses once: the hardware's counters, else Callgrind's simulation, else none.
 class Counter {
  public:
   explicit Counter(const bench::Machine& machine);
@@ -22,14 +22,14 @@ class Counter {
   /// "hardware", "callgrind" or "none".
   const std::string& source() const noexcept { return source_; }
   bool any() const noexcept { return source_ != "none"; }
-  /// A record of kind "counter" that says how it is counted, and a note or an absence for the
-  /// reader. Once an experiment, inside of a part.
+  /// Adds a record of kind "counter" that names the source, and a note or an absence for the
+  /// reader. Call it once per experiment, inside a part.
   void introduce(Notebook& notebook) const;
-  /// Each trial alone, on one thread: one result for each.
+  /// Runs each trial separately, on one thread; one result for each.
   std::vector<Counted> count(std::span<const TrialRun> runs) const;
-  /// A record of kind "count" for each: `name`, `size` and `warm_ups` of the trial, `source`, and
-  /// the counts.
-  /// Trials that cannot be counted are recorded as absent; none at all where there is no counter.
+  /// Adds a record of kind "count" for each: `name`, `size` and `warm_ups` of the trial, `source`,
+  /// and the counts. Trials that cannot be counted are recorded as absent. Without counters, adds
+  /// nothing.
   void record(Notebook& notebook, std::span<const TrialRun> runs) const;
 
  private:

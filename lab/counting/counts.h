@@ -1,4 +1,4 @@
-// What a processor did while it ran something, counted.
+// Counts of processor events.
 #pragma once
 
 #include <optional>
@@ -8,26 +8,26 @@
 
 namespace baregrad::lab {
 
-/// Per call. Hardware does not have all of them.
+/// Per call. Hardware may lack some of them.
 struct Counts {
   std::optional<double> instructions;
   std::optional<double> loads;
   std::optional<double> stores;
   std::optional<double> l1_load_misses;
   std::optional<double> l1_store_misses;
-  std::optional<double> ll_load_misses;  ///< of the last level: what comes from memory
+  std::optional<double> ll_load_misses;  ///< of the last level: loads from memory
   std::optional<double> ll_store_misses;
-  std::optional<double> l1i_misses;  ///< of instructions
-  std::optional<double> branches;    ///< conditional and indirect ones
+  std::optional<double> l1i_misses;  ///< instruction fetches
+  std::optional<double> branches;    ///< conditional and indirect
   std::optional<double> mispredictions;
 };
 
 struct Counted {
   std::optional<Counts> counts;
-  std::string why;  ///< there are none
+  std::string why;  ///< why there are no counts
 };
 
-/// Those that there are, by their names.
+/// The counts that are present, by name.
 Json to_json(const Counts& counts);
 
 }  // namespace baregrad::lab

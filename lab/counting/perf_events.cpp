@@ -1,4 +1,4 @@
-// libpfm4 turns names into codes, the kernel counts.
+// libpfm4 translates event names to codes, and the kernel counts.
 #include "lab/counting/perf_events.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace baregrad::lab {
 namespace {
 
-// libpfm4's interface, as far as it is used.
+// The part of libpfm4's interface that is used.
 constexpr int kUserMode = 8;   // PFM_PLM3
 constexpr int kPerfEvent = 1;  // PFM_OS_PERF_EVENT
 struct Encoding {              // pfm_perf_encode_arg_t
@@ -31,7 +31,7 @@ struct Encoding {              // pfm_perf_encode_arg_t
   int flags;
 };
 
-// The kernel's general names: it knows which of a processor's events each one is.
+// The kernel's generic names: it maps them to events of the processor.
 struct NamedEvent {
   const char* name;
   std::optional<double> Counts::*field;
@@ -50,10 +50,10 @@ constexpr NamedEvent kEvents[] = {
     {"perf::BRANCH-MISSES", &Counts::mispredictions},
 };
 
-// A processor has at least four counters per thread, of which the kernel may use one itself.
+// A processor has at least four counters per thread, of which the kernel may use one.
 constexpr std::size_t kAtOnce = 3;
 
-/// So many that entering the kernel twice does not show.
+/// Enough calls to make the cost of entering the kernel twice negligible.
 int calls_per_count(const Body& body) {
   using Clock = std::chrono::steady_clock;
   constexpr double kSeconds = 2e-3;
@@ -90,7 +90,7 @@ std::optional<double> PerfEvent::stop() const {
 
 std::unique_ptr<PerfEvents> open_libpfm(std::string& why) {
   constexpr const char* kLibrary = "libpfm.so.4";
-  // Never closed: there is one, and it has state.
+  // Never closed: the library has global state.
   void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     why = fmt::format("{} cannot be opened, which names the events: Debian's package libpfm4",

@@ -1,5 +1,5 @@
-// The processor's own counters: perf_event_open(2), events named by libpfm4, which is opened at run
-// time.
+// The processor's own counters through perf_event_open(2). Events are named by libpfm4, which is
+// opened at run time.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class PerfEvent {
   PerfEvent& operator=(const PerfEvent&) = delete;
 
   void start() const;
-  /// Events since start(); nothing where the counter did not run all the time.
+  /// Events since start(). Empty if the counter did not run all the time.
   std::optional<double> stop() const;
 
  private:
@@ -29,13 +29,13 @@ class PerfEvent {
 
 class PerfEvents {
  public:
-  /// Null where instructions cannot be counted; `why` then says why not.
+  /// Null where instructions cannot be counted, with the reason in `why`.
   static std::unique_ptr<PerfEvents> open(std::string& why);
 
-  /// Null, and `why` says why, when libpfm4 does not know the name or the kernel refuses.
+  /// Null, with the reason in `why`, when libpfm4 does not know the name or the kernel refuses.
   std::unique_ptr<PerfEvent> event(const char* name, std::string& why) const;
-  /// Per call, after calls that are not counted. Few events at a time, so that no two of them have
-  /// to share a counter.
+  /// Events per call, after warm-up calls that are not counted. Few events at a time, so that no
+  /// two of them share a counter.
   Counts count(const Body& body, int warm_ups) const;
 
  private:
@@ -46,7 +46,7 @@ class PerfEvents {
   Encode encode_;
 };
 
-/// libpfm4 alone, whether or not there are hardware counters: software events work everywhere.
+/// Only libpfm4, without a check for hardware counters: software events work everywhere.
 std::unique_ptr<PerfEvents> open_libpfm(std::string& why);
 
 }  // namespace baregrad::lab

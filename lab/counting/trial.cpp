@@ -24,7 +24,7 @@ Body prepare_nothing(std::string_view /*argument*/, std::int64_t /*size*/) {
   return [] {};
 }
 
-/// Exactly `size` loads: what counters are tested with.
+/// Exactly `size` loads, for tests of the counters.
 Body prepare_read(std::string_view /*argument*/, std::int64_t size) {
   return [size, numbers = shared_numbers(size)] {
     const volatile float* at = numbers.get();
@@ -34,7 +34,7 @@ Body prepare_read(std::string_view /*argument*/, std::int64_t size) {
 
 Body prepare_rung(std::string_view argument, std::int64_t size) {
   const Rung& rung = find_rung(argument);
-  // Two operands, not one twice: as in a product of two matrices.
+  // Two different operands, as in a product of two matrices.
   const std::shared_ptr<const float[]> a = shared_numbers(size * size);
   auto b = std::make_shared<std::vector<float>>(a.get(), a.get() + size * size);
   return [&rung, size, a, b = std::move(b), c = shared_output(size * size)] {
@@ -59,7 +59,7 @@ constexpr TrialFamily kFamilies[] = {
 };
 
 std::int64_t parse_number(std::string_view text, std::int64_t least) {
-  // Bytes of a square of so many numbers can still be counted.
+  // The bytes of a square matrix of this size still fit 64 bits.
   constexpr std::int64_t kMost = 1'000'000'000;
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();
@@ -73,7 +73,7 @@ std::int64_t parse_number(std::string_view text, std::int64_t least) {
 
 constexpr std::size_t kHugePage = 2UL << 20;
 
-/// `advice` of madvise for what is large enough to have huge pages.
+/// `advice` for madvise, for memory that is large enough for huge pages.
 std::shared_ptr<float[]> aligned_floats(std::int64_t count, int advice) {
   constexpr std::size_t kLine = 64;
   const std::size_t wanted = static_cast<std::size_t>(count) * sizeof(float);
@@ -87,7 +87,7 @@ std::shared_ptr<float[]> aligned_floats(std::int64_t count, int advice) {
 
 float small_number(std::int64_t i) { return static_cast<float>(i % 7); }
 
-/// What somebody holds, if it is as long as wanted.
+/// A block that may be shared, if it has the requested length.
 struct Shared {
   std::weak_ptr<float[]> floats;
   std::int64_t count = 0;

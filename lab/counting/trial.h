@@ -1,5 +1,5 @@
-// Trials: small kernels by name, so that counters can watch one at a time, in this process or in
-// one of its own (`baregrad lab-trial`). What is timed and what is counted is the same code.
+// Trials: small kernels with names, so that counters can measure one at a time, in this process or
+// in a separate one (`baregrad lab-trial`). The same code is timed and counted.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace baregrad::lab {
 
-/// A kernel whose inputs are made.
+/// A kernel with prepared inputs.
 using Body = std::function<void()>;
 
 /// Trials of one kind: "stride:16" is of the family "stride" with the argument "16".
@@ -21,24 +21,23 @@ struct TrialFamily {
   Body (*prepare)(std::string_view argument, std::int64_t size);
 };
 
-/// Makes the inputs of a trial: "nothing", "read" (size floats one after the other), "rung:NAME"
-/// (size x size, of the ladder), and what the experiments add. Throws ValueError and lists the
-/// families.
+/// Prepares a trial: "nothing", "read" (size consecutive floats), "rung:NAME" (size x size, of the
+/// ladder), and the families of the experiments. Throws ValueError and lists the families.
 Body prepare_trial(std::string_view name, std::int64_t size);
 
-// For families.
+// Helpers for families.
 
-/// `count` numbers of few bits, whose sums are exact; they begin with a cache line. Whoever asks
-/// for as many while others hold them shares them: trials that take turns would need memory each.
+/// `count` numbers of few bits, whose sums are exact, aligned to a cache line. Callers with the
+/// same count share one block: trials that take turns would otherwise need a block each.
 std::shared_ptr<const float[]> shared_numbers(std::int64_t count);
-/// Something to write to, shared alike.
+/// Memory to write to, shared in the same way.
 std::shared_ptr<float[]> shared_output(std::int64_t count);
-/// The same numbers on pages of 2 MiB, or on as many as the kernel has; not shared.
+/// The same numbers, not shared, on huge pages of 2 MiB as far as the kernel has them.
 std::shared_ptr<const float[]> numbers_on_huge_pages(std::int64_t count);
 /// A whole number of at least 0. Throws ValueError.
 std::int64_t parse_argument(std::string_view argument);
 
-/// One run of a trial to be counted, after calls that only warm the caches.
+/// One run of a trial to be counted, after warm-up calls.
 struct TrialRun {
   std::string name;
   std::int64_t size = 0;
@@ -50,8 +49,7 @@ std::vector<std::string> to_arguments(std::span<const TrialRun> runs);
 /// Throws ValueError.
 std::vector<TrialRun> from_arguments(std::span<const std::string> arguments);
 
-/// Runs them one after the other on one thread; Callgrind, where it watches, writes one file for
-/// each.
+/// Runs them one after the other on one thread. Under Callgrind, one file is written for each.
 void run_trials(std::span<const TrialRun> runs);
 
 }  // namespace baregrad::lab

@@ -1,4 +1,4 @@
-// The experiment `energy` with its counters in any folder.
+// The experiment `energy`, with counters from any folder.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace baregrad::lab {
 
-/// Where `powercap` has no counters that can be read, one line says so, and there is no number.
+/// If `powercap` has no readable counters, one record says so, and there are no numbers.
 void measure_energy(Notebook& notebook, const std::string& powercap);
 
-/// The same work, at leisure and in haste, over the time that the slower one takes.
+/// The same work at two speeds, over the time that the slower one takes.
 struct Race {
   double slow_joules = 0;
-  double fast_joules = 0;  ///< its work, and the rest of the time idle
+  double fast_joules = 0;  ///< its work, and idling for the rest of the time
 };
 Race race_to_sleep(double slow_joules, double slow_seconds, double fast_joules, double fast_seconds,
                    double idle_watts);

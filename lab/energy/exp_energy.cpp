@@ -1,4 +1,4 @@
-// Joules per product and per training step, by the processor's own counters.
+// Joules per product and per training step, by the processor's energy counters.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -51,7 +51,7 @@ std::vector<Work> all_work(const Notebook& notebook) {
   return all;
 }
 
-/// One, two, half of them and all: as many as are different.
+/// The different ones of: one, two, half of all, all.
 std::vector<int> doubled_threads(int most) {
   std::vector<int> counts;
   for (const int count : {1, 2, most / 2, most}) {
@@ -74,7 +74,7 @@ double median(std::vector<double> values) {
 }
 
 Spent spend(const Rapl& rapl, double seconds, const std::function<void()>& once) {
-  once();  // caches and pools are filled
+  once();  // fills caches and pools
   const Rapl::Reading before = rapl.read();
   const Clock::time_point start = Clock::now();
   Spent spent;
@@ -174,11 +174,11 @@ void measure_energy(Notebook& notebook, const std::string& powercap) {
   });
   if (!rapl) return;
   const std::vector<Work> all = all_work(notebook);
-  // A counter is brought up to date every millisecond: samples of 50 ms are good to 2 %.
+  // A counter is updated every millisecond: samples of 50 ms are accurate to 2 %.
   const auto samples =
       static_cast<double>(kRounds * all.size() * doubled_threads(notebook.threads()).size());
   const double seconds = std::max(0.05, (notebook.quick() ? 1.2 : 8.0) / samples);
-  // One part: all numbers are told beside the idle power of the same minute.
+  // One part: all numbers are compared with the idle power measured at the same time.
   notebook.part("energy", [&] {
     const double idle_watts = measure_idle(notebook, *rapl, notebook.quick() ? 0.2 : 1.0);
     for (const Work& work : all) measure_work(notebook, *rapl, work, seconds, idle_watts);

@@ -1,4 +1,4 @@
-// Files of one number each.
+// Reads files of one number each.
 #include "lab/energy/rapl.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ std::string read_word(const fs::path& path) {
   return word;
 }
 
-/// A package is all of its cores and caches; "psys" and the mmio twin would count them once more,
-/// "core" and "uncore" are parts of them.
+/// A package includes all of its cores and caches. "psys" and the mmio zones would count them
+/// again; "core" and "uncore" are parts of them.
 bool counts(const std::string& folder, const std::string& name) {
   return folder.starts_with("intel-rapl:") && (name.starts_with("package") || name == "dram");
 }

@@ -1,4 +1,4 @@
-// RAPL: the processor's own counters of energy, as Linux shows them in /sys/class/powercap.
+// RAPL: the processor's energy counters, as Linux shows them in /sys/class/powercap.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace baregrad::lab {
 
-/// From one reading to a later one of a counter that begins anew at 0 beyond `range`.
+/// The difference of two readings of a counter that wraps to 0 beyond `range`.
 std::uint64_t microjoules_between(std::uint64_t before, std::uint64_t after, std::uint64_t range);
 
 class Rapl {
@@ -22,15 +22,15 @@ class Rapl {
   using Reading = std::vector<std::uint64_t>;
 
   static constexpr const char* kFolder = "/sys/class/powercap";
-  /// Nothing, and `why` says why, where there are no counters or they may not be read. `folder` is
-  /// another one in tests.
+  /// Empty, with the reason in `why`, where there are no readable counters. Tests pass another
+  /// `folder`.
   static std::optional<Rapl> open(const std::string& folder, std::string& why);
 
   /// Zones that do not overlap: processor packages, and their memory where it is counted apart.
   const std::vector<Zone>& zones() const noexcept { return zones_; }
   /// Throws IoError when a counter cannot be read any more.
   Reading read() const;
-  /// Of all zones together. Right as long as no counter went round twice in between.
+  /// The sum over all zones. Valid if no counter wrapped twice in between.
   double joules(const Reading& before, const Reading& after) const;
 
  private:

@@ -1,4 +1,4 @@
-// The ELF symbol table, and objdump's lines.
+// Reads ELF symbol tables and the output of objdump.
 #include "lab/flags/disassembly.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace baregrad::lab {
 namespace {
 
-/// A file's bytes that are never read beyond their end.
+/// The bytes of a file, with bounds checks.
 class Image {
  public:
   explicit Image(const std::string& path) : path_(path) {
@@ -54,7 +54,7 @@ void add_functions(const Image& image, const Elf64_Shdr& table, const Elf64_Shdr
 
 /// "vfmadd231ps" and what comes before its operands.
 std::string_view mnemonic_of(std::string_view line) {
-  // "    1130:\t0f 59 c1             \tmulps  %xmm1,%xmm0"; bytes are left out on request.
+  // "    1130:\t0f 59 c1             \tmulps  %xmm1,%xmm0"; --no-show-raw-insn omits the bytes.
   const std::size_t tab = line.rfind('\t');
   if (tab == std::string_view::npos) return {};
   const std::string_view rest = line.substr(tab + 1);
@@ -68,7 +68,7 @@ bool is_fused(std::string_view name) {
   return false;
 }
 
-/// Adds or multiplies floats, alone ("ss") or several at once ("ps").
+/// Whether it adds or multiplies floats, one ("ss") or several at once ("ps").
 bool is_arithmetic(std::string_view name) {
   if (!name.ends_with("ss") && !name.ends_with("ps")) return false;
   if (is_fused(name)) return true;

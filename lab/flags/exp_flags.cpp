@@ -1,4 +1,4 @@
-// The ladder's scalar rungs, built again with other flags by the compiler that is found here.
+// The ladder's scalar rungs, rebuilt with other flags by the compiler of this machine.
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -24,9 +24,9 @@ namespace {
 
 using Multiply = void (*)(std::int64_t n, const float* a, const float* b, float* c);
 
-// In all names that the linker has of a rung's functions.
+// Part of the linker names of all functions of a rung.
 constexpr std::string_view kOwnCode = "8baregrad3lab";
-// The first one is what the bits of the others are compared with.
+// The bits of the other sets are compared with those of this one.
 constexpr const char* kReference = "-O0";
 constexpr const char* kAsInstalled = "this program";
 
@@ -47,7 +47,7 @@ const std::vector<FlagSet>& flag_sets() {
   return sets;
 }
 
-/// One product, its truth, and whatever was built to calculate it.
+/// One product, its truth, and all builds that compute it.
 struct Inputs {
   explicit Inputs(const Notebook& notebook) : n(notebook.quick() ? 120 : 240) {
     Generator generator(notebook.seed());
@@ -63,8 +63,8 @@ struct Inputs {
     return c;
   }
 
-  // Not a power of two: rows a power of two apart share few sets of the cache, and the flags would
-  // be measured through its misses.
+  // Not a power of two: rows a power of two apart would map to few cache sets, and misses would
+  // hide the effect of the flags.
   std::int64_t n;
   Tensor a;
   Tensor b;
@@ -78,7 +78,7 @@ struct Build {
   Multiply multiply = nullptr;
 };
 
-/// In the order of the sets; the program's own comes last. What cannot be built is left out.
+/// In the order of the sets; the program's own build comes last. Builds that fail are left out.
 std::vector<Build> build_all(Notebook& notebook, const std::optional<Compiler>& compiler,
                              const ScratchFolder& folder, const Rung& rung) {
   std::vector<Build> builds;
@@ -100,7 +100,7 @@ std::vector<Build> build_all(Notebook& notebook, const std::optional<Compiler>& 
   return builds;
 }
 
-/// Size and width of the code; nothing of the program's own, which is not a file by itself.
+/// Size and width of the code; empty for the program's own build, which has no file of its own.
 Json describe_code(const Build& build) {
   if (!build.object) return Json::object();
   Json fields = {{"code_bytes", build.object->code_bytes(kOwnCode)},
@@ -150,11 +150,11 @@ void measure_rung(Notebook& notebook, const std::vector<Build>& builds, const Ru
   }
 }
 
-/// What carried/promises.cpp returns, beside what it must.
+/// The results of carried/promises.cpp, beside the required ones.
 void check_promises(Notebook& notebook, const Compiler& compiler, const ScratchFolder& folder,
                     const FlagSet& set) {
   constexpr std::int64_t kCount = 1024;
-  // One, and then ones too small to change it: added up one by one they are all lost.
+  // 1, and then numbers too small to change it: a plain sum loses them all.
   std::vector<float> small(kCount, std::ldexp(1.0F, -25));
   small[0] = 1;
   const std::vector<float> nans(kCount, std::numeric_limits<float>::quiet_NaN());
@@ -165,7 +165,7 @@ void check_promises(Notebook& notebook, const Compiler& compiler, const ScratchF
   using Count = std::int64_t (*)(const float*, std::int64_t);
   const auto nan_count = reinterpret_cast<Count>(object.find("count_nans"));
   const auto half_count = reinterpret_cast<Count>(object.find("count_halves_left"));
-  // As a program has it that loads such an object and does not know of it.
+  // As in a program that loads such an object without knowing its flags.
   const FloatControlScope scope;
   if (object.flushes()) FloatControlScope::flush();
   notebook.add("promises", {{"flags", set.name},

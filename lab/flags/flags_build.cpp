@@ -22,7 +22,7 @@ constexpr bool kReadable = false;
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// $CXX may hold flags behind the program ("ccache g++").
+/// $CXX may contain a launcher and flags ("ccache g++").
 std::vector<std::string> words(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> all;
@@ -38,7 +38,7 @@ std::vector<std::string> candidates() {
   return all;
 }
 
-/// Anything that tells one build from another, as a name of a file.
+/// A file name that identifies a build.
 std::string file_name(std::string_view source, const std::vector<std::string>& flags) {
   std::string name(source.substr(source.rfind('/') + 1));
   for (const std::string& flag : flags) name += flag;

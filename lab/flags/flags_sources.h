@@ -1,4 +1,4 @@
-// Sources that the command carries with it, to build them again with other flags.
+// Sources embedded in the command, to be built with other flags.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// A thousand runs of the same work, and what happened to them.
+// A thousand runs of the same work, and the events during each.
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -20,7 +20,7 @@ namespace baregrad::lab {
 namespace {
 
 constexpr std::int64_t kElements = std::int64_t{1} << 20;
-// Free and pinned runs come in blocks by turns: a neighbour who comes and goes meets both.
+// Blocks of free and of pinned runs alternate, so that load from other processes affects both.
 constexpr int kBlock = 25;
 
 struct Work {
@@ -49,7 +49,7 @@ Json to_json(const Explained& explained) {
           {"waited_ns", explained.waited_ns}};
 }
 
-/// Runs to which something happened, by their number; the others are left out.
+/// The runs with events, by number; the others are left out.
 Json events_of(const std::vector<TimedRun>& runs) {
   Json events = Json::array();
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -126,21 +126,21 @@ void say_what_is_counted(Notebook& notebook, const Witness& witness) {
   }
 }
 
-/// One op on ordinary numbers, and on numbers that are or become denormal.
+/// One op on normal numbers, and on numbers that are or become denormal.
 struct DenormalCase {
   std::string name;
   std::string work;
   std::function<Tensor(const Tensor& x, const Tensor& y)> op;
   Tensor x;
   Tensor y;
-  // What makes them small.
+  // scales the inputs
   double x_scale;
   double y_scale;
 };
 
 std::vector<DenormalCase> denormal_cases(const Notebook& notebook) {
   constexpr double kDenormal = 1e-41;  // with a dozen bits left of 24
-  constexpr double kSmall = 1e-20;     // ordinary, but its square is not
+  constexpr double kSmall = 1e-20;     // a normal number whose square is denormal
   Generator generator(notebook.seed());
   const auto numbers = [&](const Dims& shape) {
     return uniform(shape, 0.5, 1.5, DType::Float32, &generator);

@@ -20,10 +20,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Waiting of less than this share of a run is not what made it slow.
+// A run that waited for less than this share of its time is not slow because of that.
 constexpr double kWaitCounts = 0.02;
 
-/// The start of a file of /proc that stays open; empty when it cannot be read.
+/// The start of a file in /proc that stays open; empty when it cannot be read.
 class Text {
  public:
   explicit Text(int file) {
@@ -62,7 +62,7 @@ std::int64_t waited_in(const Text& text) {
   return ns;
 }
 
-/// The file, or -1 where it does not say what `parse` looks for.
+/// The file, or -1 if it lacks what `parse` reads.
 template <class Parse>
 int open_if(const char* path, Parse parse) {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -134,7 +134,7 @@ TimedRun Witness::watch(const std::function<void()>& body) const {
   const Clock::time_point end = Clock::now();
   const int cpu_after = ::sched_getcpu();
   TimedRun run{std::chrono::duration<double, std::nano>(end - start).count(), now() - before};
-  // Where the kernel does not count them, one that did not come back is seen all the same.
+  // Where the kernel does not count migrations, one that was not undone is detected here.
   if (!has_migrations() && cpu != cpu_after) run.happened.migrations = 1;
   return run;
 }

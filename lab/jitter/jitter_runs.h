@@ -1,4 +1,4 @@
-// The same work many times, and what happened to the thread during each.
+// Repeated runs of the same work, with the events of the thread during each.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@
 
 namespace baregrad::lab {
 
-/// What the kernel counts. The difference of two says what happened between them.
+/// Counts of the kernel. The difference of two is what happened between them.
 struct Happened {
-  std::int64_t preempted = 0;   ///< taken off the CPU for another thread
-  std::int64_t slept = 0;       ///< gave the CPU up itself
+  std::int64_t preempted = 0;   ///< involuntary switches to another thread
+  std::int64_t slept = 0;       ///< voluntary switches
   std::int64_t migrations = 0;  ///< to another CPU
-  std::int64_t faults = 0;      ///< pages that were not there
-  std::int64_t stolen = 0;      ///< clock ticks that the hypervisor gave to others, on all CPUs
-  std::int64_t waited_ns = 0;   ///< ready to run, but not running
+  std::int64_t faults = 0;      ///< page faults
+  /// Clock ticks that the hypervisor gave to other machines, on all CPUs.
+  std::int64_t stolen = 0;
+  std::int64_t waited_ns = 0;  ///< ready to run, but not running
 
   bool any() const {
     return preempted > 0 || slept > 0 || migrations > 0 || faults > 0 || stolen > 0 ||
@@ -28,8 +29,8 @@ struct TimedRun {
   Happened happened;
 };
 
-/// Reads the counters of the thread that made it. What the system does not say stays 0, and the
-/// has_ functions tell.
+/// Reads the counters of the thread that constructed it. Counts that the system does not report
+/// stay 0; the has_* functions tell which it reports.
 class Witness {
  public:
   Witness();
@@ -52,8 +53,7 @@ class Witness {
   int schedstat_;  // /proc/thread-self/schedstat
 };
 
-/// Keeps the calling thread on the CPU that it is on while it lives; ok() is false where that is
-/// not allowed.
+/// Pins the calling thread to its current CPU for a scope; ok() is false where that is not allowed.
 class PinScope {
  public:
   PinScope();
@@ -69,7 +69,7 @@ class PinScope {
   int cpu_ = -1;
 };
 
-/// Where half, nine tenths, ... of the runs end.
+/// Quantiles of the times: half, nine tenths, ... of the runs are faster.
 struct Spread {
   double p50_ns = 0;
   double p90_ns = 0;
@@ -79,10 +79,10 @@ struct Spread {
 };
 Spread spread_of(const std::vector<TimedRun>& runs);
 
-/// Of all runs, those that are called the slowest.
+/// The share of all runs that counts as the slowest.
 inline constexpr double kSlowestShare = 0.01;
 
-/// How many of some runs each thing happened to. One run may be counted several times.
+/// How many of some runs had each kind of event. A run may count several times.
 struct Explained {
   std::int64_t runs = 0;
   std::int64_t preempted = 0;
@@ -91,10 +91,10 @@ struct Explained {
   std::int64_t stolen = 0;
   std::int64_t waited = 0;   ///< longer than a fiftieth of the median run
   std::int64_t nothing = 0;  ///< none of these
-  double excess_ns = 0;      ///< time beyond the median, of all together
-  double waited_ns = 0;      ///< of it, ready but not running
+  double excess_ns = 0;      ///< total time beyond the median
+  double waited_ns = 0;      ///< of it: ready but not running
 };
-/// Of the slowest (at least one run), and of all others.
+/// The explanation of the slowest runs (at least one), and of all others.
 struct Tail {
   Explained slowest;
   Explained others;

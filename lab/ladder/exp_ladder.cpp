@@ -1,4 +1,4 @@
-// The ladder: rungs over sizes, what they do per multiply-add, threads, libraries.
+// The ladder: rungs over sizes, events per multiply-add, threads, libraries.
 #include <string>
 #include <vector>
 
@@ -19,12 +19,12 @@ struct Plan {
   std::int64_t counted_size;  // one of them
   std::vector<std::int64_t> thread_sizes;
   std::vector<std::int64_t> library_sizes;
-  double seconds;  // of every part, where a product is not longer
+  double seconds;  // per part, unless a single product takes longer
 };
 
 Plan plan(bool quick) {
   if (quick) return {{16, 64, 256, 400}, 64, {400}, {64, 400}, 0.25};
-  // 1024 beside 1000: rows that are a power of two apart meet in the same places of a cache.
+  // 1024 beside 1000: rows that are a power of two apart map to the same cache sets.
   return {{10, 16, 32, 64, 100, 128, 192, 256, 512, 1000, 1024, 2000},
           192,
           {64, 128, 256, 512, 1000, 2000},
@@ -77,7 +77,7 @@ void count_rungs(Notebook& notebook, std::int64_t n) {
   counter.record(notebook, runs);
 }
 
-/// The packed rung on all threads three ways, and beside them the engine.
+/// The packed rung on all threads in three ways, compared with the engine.
 void measure_threads(Notebook& notebook, const Plan& plan, std::int64_t n, int threads) {
   const bench::ThreadScope scope(threads);
   record_peak(notebook, DType::Float32, threads, 0.05);

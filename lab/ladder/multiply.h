@@ -1,5 +1,5 @@
-// The rungs' functions, one file each. All compute c = a b of n x n row-major floats; c is written
-// whole and need not be zero before.
+// The rungs' functions, one file each. All compute c = a b of n x n row-major floats. c is
+// overwritten and need not be initialised.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ void multiply_reordered(std::int64_t n, const float* a, const float* b, float* c
 void multiply_tiled(std::int64_t n, const float* a, const float* b, float* c);
 void multiply_unrolled(std::int64_t n, const float* a, const float* b, float* c);
 
-// Vectors as wide as the instruction set in use has them: see vector_rungs.cpp.
+// Vectors as wide as those of the instruction set in use: see vector_rungs.cpp.
 void multiply_simd(std::int64_t n, const float* a, const float* b, float* c);
 void multiply_register_blocked(std::int64_t n, const float* a, const float* b, float* c);
 void multiply_packed(std::int64_t n, const float* a, const float* b, float* c);
-/// Rows [begin, end) of c only: what one of several threads does.
+/// Only rows [begin, end) of c: the share of one thread.
 void multiply_packed_rows(std::int64_t n, std::int64_t begin, std::int64_t end, const float* a,
                           const float* b, float* c);
 

@@ -1,4 +1,4 @@
-// The list of them.
+// The list of the three ways.
 #include "lab/ladder/threads.h"
 
 namespace baregrad::lab {

@@ -1,5 +1,5 @@
-// Three ways to give the packed rung several threads. Each thread multiplies a share of the rows
-// and packs b for itself, so that threads meet only at the end.
+// Three ways to run the packed rung on several threads. Each thread multiplies a share of the rows
+// and packs b itself, so that threads synchronise only at the end.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ThreadedRung {
 
 std::span<const ThreadedRung> threaded_rungs();
 
-/// Rows [begin, end) of `share` out of `shares`; the shares differ by a row at most.
+/// Rows [begin, end) of `share` out of `shares`. Shares differ by at most one row.
 struct RowShare {
   std::int64_t begin;
   std::int64_t end;
@@ -28,7 +28,7 @@ inline RowShare row_share(std::int64_t n, int share, int shares) {
 
 void multiply_pthreads(std::int64_t n, const float* a, const float* b, float* c, int threads);
 void multiply_openmp(std::int64_t n, const float* a, const float* b, float* c, int threads);
-/// As many threads as the engine uses; `threads` is the number of shares.
+/// Uses as many threads as the engine; `threads` is the number of shares.
 void multiply_pool(std::int64_t n, const float* a, const float* b, float* c, int threads);
 
 }  // namespace baregrad::lab

@@ -1,4 +1,4 @@
-// Which copy of a vector rung runs: that of the instruction set the engine uses (BAREGRAD_ISA).
+// Chooses the copy of a vector rung: that of the instruction set the engine uses (BAREGRAD_ISA).
 #include "backends/cpu/table.h"
 #include "lab/ladder/multiply.h"
 
@@ -18,7 +18,7 @@ BAREGRAD_DECLARE_RUNGS(avx512)
 
 namespace {
 
-/// That of three functions which the processor can run.
+/// Of three functions, the one for the instruction set in use.
 template <class Function>
 Function* chosen(Function* with_sse2, Function* with_avx2, Function* with_avx512) {
   switch (kernels::active_isa()) {

@@ -1,4 +1,4 @@
-// A block's life, source by source. The writes are those of memset.
+// The life of a block, for each source. Blocks are written by memset.
 #include "lab/pages/block_sources.h"
 
 #include <cerrno>
@@ -38,7 +38,7 @@ void write_all(void* block, std::size_t bytes, int value) {
   bench::keep(*static_cast<char*>(block));
 }
 
-/// `get()` gives the block, `back(block)` takes it.
+/// `get()` returns the block, `back(block)` frees it.
 template <class Get, class Back>
 BlockLife live(std::size_t bytes, const Get& get, const Back& back) {
   BlockLife life;
@@ -55,7 +55,7 @@ void* checked(void* block, std::size_t bytes) {
   throw OutOfMemory("pages: the system has no " + std::to_string(bytes) + " bytes", bytes, 0);
 }
 
-/// What free() kept would be no fresh memory.
+/// Returns memory kept by free(): otherwise the next block would not be new.
 void empty_the_heap() { malloc_trim(0); }
 
 BlockLife live_in_vector(std::size_t bytes) {
@@ -83,21 +83,21 @@ BlockLife live_in_used_malloc(std::size_t bytes) {
   return live_in_malloc(bytes);
 }
 
-/// `advice`: of madvise, for pages of one size whatever the system's setting is.
+/// `advice` for madvise, to get pages of one size whatever the system's setting.
 BlockLife live_in_mmap(std::size_t bytes, int advice) {
-  const std::size_t length = bytes + kHugePage;  // room to begin at a huge page's boundary
+  const std::size_t length = bytes + kHugePage;  // room for alignment to a huge page
   void* pages = nullptr;
   const auto get = [&] {
     pages = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     checked(pages == MAP_FAILED ? nullptr : pages, bytes);
-    madvise(pages, length, advice);  // a kernel without huge pages refuses, and has small ones
+    madvise(pages, length, advice);  // a kernel without huge pages refuses, and uses small ones
     const auto address = reinterpret_cast<std::uintptr_t>(pages);
     return reinterpret_cast<void*>((address + kHugePage - 1) & ~(kHugePage - 1));
   };
   return live(bytes, get, [&](void*) { munmap(pages, length); });
 }
 
-/// Such mappings are whole pages long.
+/// Such mappings consist of whole pages.
 std::size_t whole_huge_pages(std::size_t bytes) {
   return (bytes + kHugePage - 1) / kHugePage * kHugePage;
 }
@@ -115,7 +115,7 @@ BlockLife live_in_allocator(Allocator& allocator, std::size_t bytes) {
 }
 
 BlockLife live_in_pool(std::size_t bytes, bool used) {
-  empty_the_heap();  // which serves the pool's smaller blocks
+  empty_the_heap();  // malloc serves the pool's smaller blocks
   PoolAllocator pool;
   if (used) live_in_allocator(pool, bytes);
   return live_in_allocator(pool, bytes);

@@ -1,4 +1,4 @@
-// Where a program can get a block of memory from, and what its first touch costs.
+// Sources of memory blocks, and the cost of the first touch.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace baregrad::lab {
 
-/// Time and minor page faults of a stretch of a block's life.
+/// Time and minor page faults of one phase of a block's life.
 struct Stretch {
   double ns = 0;
   std::int64_t faults = 0;
 };
 
-/// From nothing to memory that was written twice and given back.
+/// From allocation through two writes to release.
 struct BlockLife {
-  Stretch prepare;  ///< what can be done long before: an arena's reservation
+  Stretch prepare;  ///< preparation that can be done long before: an arena's reservation
   Stretch get;
   Stretch first;   ///< every byte written
   Stretch second;  ///< and once more
@@ -31,11 +31,11 @@ struct BlockSource {
   std::function<BlockLife(std::size_t bytes)> live;
 };
 
-/// std::vector, malloc, mmap with small and with huge pages, the pool, the arena; those with a
-/// memory of what they gave also as they are the second time.
+/// std::vector, malloc, mmap with small and with huge pages, the pool, the arena. Sources that
+/// reuse blocks appear a second time, with a reused block.
 std::vector<BlockSource> block_sources();
 
-/// Why the system has no block of `bytes` in explicit huge pages; empty when it has.
+/// The reason why the system has no block of `bytes` in explicit huge pages; empty when it has one.
 std::string missing_huge_pages(std::size_t bytes);
 /// The source of such blocks.
 BlockSource huge_page_source();
@@ -43,7 +43,7 @@ BlockSource huge_page_source();
 /// The word in brackets of a setting of the kernel, "madvise" of "always [madvise] never"; empty
 /// when there is none.
 std::string_view chosen_word(std::string_view setting);
-/// That of transparent huge pages here; empty where the kernel knows none.
+/// The setting of transparent huge pages; empty where the kernel has none.
 std::string huge_page_setting();
 
 }  // namespace baregrad::lab

@@ -1,4 +1,4 @@
-// The first and the second write of fresh memory.
+// The first and the second write to new memory.
 #include <algorithm>
 
 #include <unistd.h>
@@ -54,8 +54,8 @@ void measure_blocks(Notebook& notebook, std::size_t bytes) {
   std::vector<std::vector<BlockLife>> lives(sources.size());
   std::vector<Contender> contenders;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    // Twice in a turn, and the second counts: all find the system's free pages as they left them
-    // themselves, not in pieces that somebody else made.
+    // Twice in a turn, and the second counts: each source then finds the free pages of the system
+    // as it left them itself, not fragmented by others.
     contenders.push_back({sources[i].name, [&source = sources[i], &all = lives[i], bytes] {
                             source.live(bytes);
                             all.push_back(source.live(bytes));
@@ -93,7 +93,7 @@ void run_pages(Notebook& notebook) {
   const std::size_t factor = notebook.quick() ? 32 : 4;
   for (std::size_t count = 1; count <= last; count *= factor) {
     notebook.part(std::to_string(count) + " MiB", [&] {
-      // One block lives at a time, with one more of the same size kept by malloc.
+      // At most one block is alive, and malloc keeps one more of the same size.
       if (4 * count * kMiB > notebook.machine().memory_bytes) {
         notebook.absent("blocks of " + std::to_string(count) + " MiB", "too little memory here");
         return;

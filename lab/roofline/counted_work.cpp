@@ -1,4 +1,4 @@
-// Sums over what the profiler recorded.
+// Sums over the profiler's records.
 #include "lab/roofline/counted_work.h"
 
 #include <optional>
@@ -9,7 +9,7 @@
 namespace baregrad::lab {
 namespace {
 
-/// Ends the recording also when what it watches throws.
+/// Ends the recording even if the recorded code throws.
 class Recorded {
  public:
   Recorded() : number_(profile::begin_recording("the lab")) {

@@ -1,4 +1,4 @@
-// How much a piece of the engine computes and moves, as the profiler counts it.
+// The operations and bytes of a piece of work, as counted by the profiler.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace baregrad::lab {
 
-/// The sum over all ops that `call` runs, by the convention of profile.h. Throws ValueError while
+/// The sum over all ops that `call` runs, counted as profile.h defines. Throws ValueError while
 /// another recording runs.
 profile::Work count_work(const std::function<void()>& call);
 

@@ -1,4 +1,4 @@
-// Kernels and rungs over the roofs that arithmetic and memory are.
+// Kernels and rungs under the roofs of arithmetic and memory.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ namespace {
 
 using bench::Stream;
 
-// The rungs use one thread, so all points and roofs do.
+// The rungs use one thread, so all points and roofs do too.
 constexpr int kThreads = 1;
 
 void measure_arithmetic_roof(Notebook& notebook) {
@@ -30,8 +30,8 @@ void measure_arithmetic_roof(Notebook& notebook) {
                          bench::fma_gflop_per_s(32, kThreads, notebook.quick() ? 0.05 : 0.5)}});
 }
 
-/// The fastest of reading, copying and adding: no kernel has to do worse than all three. Those that
-/// write where they read have a roof of their own, as nobody else can reach it.
+/// The fastest of reading, copying and adding: every kernel can reach one of these. Kernels that
+/// update in place have a separate roof, which other kernels cannot reach.
 void measure_memory_roof(Notebook& notebook, const MemoryLevel& level) {
   Json record = {{"name", level.name}, {"bytes", level.work}, {"threads", kThreads}};
   double best = 0;
@@ -47,7 +47,7 @@ void measure_memory_roof(Notebook& notebook, const MemoryLevel& level) {
   notebook.add("roof", record);
 }
 
-/// Where a point lies: operations per byte across, operations per second up.
+/// The coordinates of a point: operations per byte, and operations per second.
 Json point_json(const Notebook& notebook, const profile::Work& work, const Timing& timing) {
   const auto flops = static_cast<double>(work.flops);
   const auto bytes = static_cast<double>(work.bytes);
@@ -80,7 +80,8 @@ void measure_kernel(Notebook& notebook, const RooflineRow& row) {
 
 void measure_rungs(Notebook& notebook) {
   const bench::ThreadScope scope(kThreads);
-  // Not a power of two: rows would meet in the same cache sets, which is another experiment.
+  // Not a power of two: rows would map to the same cache sets, which the experiment `cache`
+  // measures.
   bench::MatmulCase product{};
   const std::int64_t n = notebook.quick() ? 200 : 500;
   product.m = product.n = product.k = n;

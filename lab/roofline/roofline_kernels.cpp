@@ -1,4 +1,4 @@
-// One function per kind of kernel; the list stands at the end.
+// One function per kind of kernel; the list is at the end.
 #include "lab/roofline/roofline_kernels.h"
 
 #include <memory>
@@ -21,8 +21,8 @@ Tensor draw(const Dims& shape, std::uint64_t seed) {
 }
 Tensor leaf(const Tensor& t) { return t.detach().requires_grad_(); }
 
-constexpr std::int64_t kInCache = 32 << 10;  // 128 KiB an array: in L2, with those beside it
-/// Elements of an array that, with one as large beside it, is far more than usual caches hold.
+constexpr std::int64_t kInCache = 32 << 10;  // 128 KiB per array: several fit in L2
+/// The size of an array which, with a second one, is far larger than typical caches.
 std::int64_t beyond(bool quick) { return quick ? 8 << 20 : 16 << 20; }
 std::int64_t rows_beyond(bool quick) { return beyond(quick) / 1024; }
 
@@ -88,8 +88,9 @@ RooflineKernel cross_entropy_with_backward(std::int64_t rows, std::uint64_t seed
           [=] { keep(autograd::grad({cross_entropy(x, target)}, {x})); }};
 }
 
-/// The profiler counts none of its operations. Two products of tokens x tokens x width a head, and
-/// one operation for each weight of the softmax between them; the weights are never in memory.
+/// The profiler counts none of its operations. Counted here: two products of tokens x tokens x
+/// width per head, and one operation for each weight of the softmax between them. The weights are
+/// never in memory.
 RooflineKernel attention_of(std::int64_t heads, std::int64_t tokens, std::uint64_t seed) {
   constexpr std::int64_t kWidth = 64;
   const Tensor q = draw({heads, tokens, kWidth}, seed);
@@ -130,7 +131,7 @@ Tensor images(std::int64_t batch, std::uint64_t seed) {
   return draw({batch, kChannels, kSide, kSide}, seed);
 }
 Tensor filters(std::uint64_t seed) { return draw({kChannels, kChannels, kWindow, kWindow}, seed); }
-/// Padded so that results are as large as images.
+/// Padding that keeps the size of the images.
 ConvOptions same_size() { return {{1, 1}, {1, 1}}; }
 
 RooflineKernel conv_of(std::int64_t batch, std::uint64_t seed) {
@@ -156,7 +157,7 @@ RooflineKernel conv_weight_of(std::int64_t batch, std::uint64_t seed) {
           }};
 }
 
-// ---- What moves numbers and computes none -------------------------------------------------------
+// ---- Ops that move numbers without arithmetic ---------------------------------------------------
 
 RooflineKernel copy_of(std::int64_t n, std::uint64_t seed) {
   const Tensor x = draw({n}, seed);
@@ -200,15 +201,16 @@ RooflineKernel sort_of(std::int64_t rows, std::uint64_t seed) {
   return {"sort", to_string(x.shape()), [x] { keep(sort(x)); }};
 }
 
-// ---- What is no op ------------------------------------------------------------------------------
+// ---- Work that is not an op ---------------------------------------------------------------------
 
-/// A step is no op, so the profiler does not see it. Per parameter: the gradient read, parameter
-/// and two means read and written; 1 operation to shrink, 3 and 4 for the means, 6 for the update.
+/// A step is not an op, so the profiler does not count it. Per parameter: the gradient is read, the
+/// parameter and two means are read and written; 1 operation for the decay, 3 and 4 for the means,
+/// 6 for the update.
 RooflineKernel adamw_of(std::int64_t n, std::uint64_t seed) {
   const Tensor parameter = leaf(draw({n}, seed));
   parameter.set_grad(draw({n}, seed + 1));
   const auto optimizer = std::make_shared<optim::AdamW>(optim::Tensors{parameter});
-  optimizer->step();  // the first makes what it keeps
+  optimizer->step();  // the first step allocates the state
   const auto count = static_cast<std::uint64_t>(n);
   return {"AdamW step", to_string(parameter.shape()), [=] { optimizer->step(); },
           profile::Work{14 * count, 7 * 4 * count}, /*in_place=*/true};

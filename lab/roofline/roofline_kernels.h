@@ -15,19 +15,19 @@ struct RooflineKernel {
   std::string name;   ///< "softmax"
   std::string shape;  ///< "[4096, 1024]"
   std::function<void()> run;
-  /// Where the profiler counts nothing, since the work is no op: counted by hand.
+  /// Counted by hand where the work is not an op, so that the profiler does not count it.
   std::optional<profile::Work> by_hand = {};
-  bool in_place = false;  ///< writes where it reads
+  bool in_place = false;  ///< updates in place
 };
 
-/// Makes its inputs when asked for, so that only those of one kernel are alive.
+/// Makes its inputs on demand, so that only those of one kernel are alive.
 struct RooflineRow {
   const char* key;
   RooflineKernel (*make)(bool quick, std::uint64_t seed);
 };
 
-/// Elementwise work twice: on a megabyte or less, and on far more than caches hold. Those that only
-/// move numbers come last: they have bytes and no operations.
+/// Elementwise work appears twice: on at most a megabyte, and on far more than the caches hold.
+/// Kernels that only move numbers come last: they have bytes but no operations.
 const std::vector<RooflineRow>& roofline_rows();
 
 }  // namespace baregrad::lab

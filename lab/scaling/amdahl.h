@@ -15,21 +15,22 @@ struct ThreadTimes {
 inline constexpr double kConfidence = 0.95;
 
 struct AmdahlFit {
-  /// s, the part of the time on one thread that more threads do not shorten. Below 0 where threads
-  /// bring more than their number, as when each has a cache of its own; above 1 where they cost.
+  /// s, the part of the time on one thread that more threads do not shorten. Below 0 where the
+  /// speedup exceeds the number of threads, for example because each has its own cache; above 1
+  /// where threads make it slower.
   double serial_fraction;
-  /// The middle kConfidence of what other samples might have given, by bootstrap.
+  /// The middle kConfidence of the values from resampled data (bootstrap).
   double low;
   double high;
   double one_thread_ns;
-  /// Root mean square of the relative distance between the law and the medians; 0 on two counts,
-  /// through which the law always passes.
+  /// Root mean square of the relative distance between the law and the medians; 0 for two thread
+  /// counts, through which the law always passes.
   double misfit;
   int points;  ///< counts of threads
 };
 
-/// By least squares of relative distances to the medians. Throws ValueError unless there are two
-/// counts of threads, each with samples.
+/// Fits by least squares of relative distances to the medians. Throws ValueError unless there are
+/// two thread counts, each with samples.
 AmdahlFit fit_amdahl(std::span<const ThreadTimes> times, std::uint64_t seed, int resamples = 2000);
 
 }  // namespace baregrad::lab

@@ -1,4 +1,4 @@
-// The same work on one thread up to all of them.
+// The same work on one thread up to all.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -23,11 +23,11 @@ namespace {
 struct Work {
   std::string name;
   std::int64_t n;
-  bool arithmetic;  ///< bound by it; else by memory
+  bool arithmetic;  ///< bound by arithmetic; else by memory
   double flops;     ///< per call
   double bytes;     ///< read and written, per call
   std::function<Tensor()> run;
-  std::function<double(const Tensor&)> error;  ///< of a result, against sums in wider types
+  std::function<double(const Tensor&)> error;  ///< of a result, compared with sums in wider types
   std::function<double(int threads, double seconds)> ceiling;  ///< of the machine, per second
   std::string ceiling_name;  ///< "multiply-adds", ...: the loop behind `ceiling`
 };
@@ -115,7 +115,7 @@ Work add_work(std::int64_t n, std::uint64_t seed) {
 }
 
 Work sum_work(std::int64_t n, std::uint64_t seed) {
-  // All of one sign: a sum near 0 would have no relative error to speak of.
+  // All of one sign: the relative error of a sum near 0 is meaningless.
   const Tensor x = draw({n}, seed) + 2.0;
   const auto count = static_cast<double>(n);
   return {"sum",
@@ -210,7 +210,8 @@ void do_work(Notebook& notebook, const Work& work, const std::vector<int>& count
   if (counts.size() > 1) add_fit(notebook, work, measured);
 }
 
-/// As many elements as asked for, or as fit into an eighth of the memory with `arrays` of them.
+/// The requested number of elements, or as many as fit into an eighth of the memory with `arrays`
+/// arrays.
 std::int64_t fitting(const Notebook& notebook, std::int64_t n, int arrays) {
   const auto memory = static_cast<std::int64_t>(notebook.machine().memory_bytes);
   return memory == 0 ? n : std::min(n, memory / 8 / (4 * arrays));

@@ -1,4 +1,4 @@
-// Training steps with memory from three places and by PyTorch; then over sizes and batches.
+// Training steps with three sources of memory and in PyTorch; then over sizes and batches.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -17,7 +17,7 @@
 namespace baregrad::lab {
 namespace {
 
-constexpr double kTurnNs = 10e6;  // steps of one turn: the first, after a pause, is not counted
+constexpr double kTurnNs = 10e6;  // length of a turn; the first step, after a pause, is not counted
 
 struct Entrant {
   std::string name;
@@ -44,8 +44,8 @@ std::vector<Timing> time_steps(const std::vector<Entrant>& entrants, const Turns
   return timings;
 }
 
-/// The least of several rounds: a page of code or of a worker's stack may be touched late, once; a
-/// step that faults does so in every round.
+/// The minimum of several rounds: a page of code or of a worker's stack may be touched late, once;
+/// a step that faults does so in every round.
 Demands least_demands(Trainee& trainee, int rounds, int steps) {
   Demands least = trainee.demands(steps);
   for (int round = 1; round < rounds; ++round) {
@@ -65,7 +65,7 @@ Json about(const Network& network, const Notebook& notebook) {
           {"dtype", "float32"}};
 }
 
-/// The loss before and after the same few steps for everybody: they should all learn the same.
+/// The loss before and after the same steps for all trainees: they must learn the same.
 Json learn(Trainee& trainee, int steps) {
   const double first = trainee.loss();
   trainee.step_ns(steps);
@@ -83,7 +83,7 @@ class Training {
                                                                   notebook_.quick() ? 0.1 : 0.5)}});
   }
 
-  /// Time and demands of a step, for every source of memory.
+  /// Time and system demands of a step, for every source of memory.
   void compare_memory(const Network& network) {
     const NamedTensors start = OurTrainee(network, notebook_.seed(), "pool").tensors();
     const double truth = reference_loss(start);
@@ -112,7 +112,7 @@ class Training {
     }
   }
 
-  /// What our step is made of.
+  /// The parts of our step.
   void take_apart(const Network& network) {
     OurTrainee trainee(network, notebook_.seed(), "arena");
     trainee.phases(10);
@@ -190,7 +190,7 @@ class Training {
     return std::make_unique<OurTrainee>(network, notebook_.seed(), memory);
   }
 
-  /// Where Python cannot, that is said once.
+  /// If Python cannot do it, this is reported once.
   void add_python(std::vector<Entrant>& entrants, const NamedTensors& start, const char* name,
                   const std::string& library) {
     if (!asked_) {
@@ -226,15 +226,15 @@ class Training {
   Notebook& notebook_;
   bool asked_ = false;
   std::unique_ptr<PythonPeer> peer_;
-  std::set<std::string> refused_;  // libraries that said they cannot
+  std::set<std::string> refused_;  // libraries that cannot do it
 };
 
 }  // namespace
 
 void run_training(Notebook& notebook) {
   const bench::ThreadScope threads(notebook.threads());
-  const AllocatorScope pool(pool_allocator());  // whatever BAREGRAD_ALLOC says
-  // The third has blocks of 4 MiB, which the system takes back as soon as they are free.
+  const AllocatorScope pool(pool_allocator());  // overrides BAREGRAD_ALLOC
+  // The third network has blocks of 4 MiB, which malloc returns to the system when they are freed.
   const std::vector<Network> networks = {
       {{784, 64, 32, 10}, 64}, {{128, 256, 64}, 1024}, {{128, 1024, 64}, 1024}};
   using Numbers = std::vector<std::int64_t>;

@@ -1,4 +1,4 @@
-// Our side of the training experiment.
+// Our trainee in the training experiment.
 #include "lab/training/trainee.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Served {
   std::uint64_t system_calls = 0;
 };
 
-/// By all allocators that a step may meet.
+/// Sums over all allocators that a step may use.
 Served served_so_far() {
   Served served;
   const auto add = [&](const Allocator& allocator) {
@@ -106,7 +106,7 @@ Demands OurTrainee::demands(int steps) {
   Served after;
   const bench::PageFaults faults_before = bench::page_faults();
   for (int i = 0; i < steps; ++i) {
-    // Asked inside of a step, where the arena is the current allocator.
+    // Measured inside a step, where the arena is the current allocator.
     memory_.run([&] {
       if (i == 0) before = served_so_far();
       step_here();

@@ -1,4 +1,4 @@
-// Networks in training, ours from C++ and from Python and PyTorch's, behind one face.
+// Networks in training: ours in C++ and in Python, and PyTorch's, with one interface.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace baregrad::lab {
 
-/// A perceptron with ReLU after every layer but the last; classes are told apart by cross entropy.
+/// A perceptron with ReLU after every layer but the last; a classifier with cross-entropy loss.
 struct Network {
   std::vector<std::int64_t> sizes;
   std::int64_t batch;
@@ -28,16 +28,16 @@ std::string describe(const Network& network);
 /// Weights and biases.
 std::int64_t count_parameters(const Network& network);
 
-/// Slow on purpose: gradients of a network that knows its one batch by heart are denormal numbers,
-/// which take time of their own.
+/// A low learning rate on purpose: when a network has memorised its one batch, gradients become
+/// denormal, which slows arithmetic down.
 inline constexpr double kLearningRate = 1e-5;
 
-/// What one step asks of the system, on average of many.
+/// The demands of one step on the system, averaged over many steps.
 struct Demands {
   double minor_faults = 0;
   double major_faults = 0;
-  std::optional<double> blocks;        ///< of tensor memory, whoever hands them out
-  std::optional<double> system_calls;  ///< of these, asked of the C library or the kernel
+  std::optional<double> blocks;        ///< of tensor memory, from any allocator
+  std::optional<double> system_calls;  ///< of these, requests to the C library or the kernel
 };
 
 class Trainee {
@@ -47,9 +47,9 @@ class Trainee {
   Trainee& operator=(const Trainee&) = delete;
   virtual ~Trainee() = default;
 
-  /// Of the batch, with the weights as they are now.
+  /// The loss on the batch with the current weights.
   virtual double loss() = 0;
-  /// Nanoseconds of each of so many steps: forward, backward, AdamW, gradients dropped.
+  /// Nanoseconds of each of so many steps: forward, backward, AdamW, dropping gradients.
   virtual std::vector<double> step_ns(int steps) = 0;
   virtual Demands demands(int steps) = 0;
 };
@@ -61,10 +61,11 @@ struct Phases {
   double update_ns = 0;
 };
 
-/// Ours. Two of the same network and seed begin with the same weights and see the same batch.
+/// Our trainee. Two of the same network and seed start with the same weights and use the same
+/// batch.
 class OurTrainee final : public Trainee {
  public:
-  /// `memory`: "system", "pool" or "arena", as train::StepMemory knows them.
+  /// `memory`: "system", "pool" or "arena", as in train::StepMemory.
   OurTrainee(const Network& network, std::uint64_t seed, const std::string& memory);
 
   double loss() override;
@@ -85,15 +86,15 @@ class OurTrainee final : public Trainee {
   Tensor x_;
   Tensor y_;
   train::StepMemory memory_;
-  std::array<Clock::time_point, 4> marks_{};  // begin, forward done, backward done, all done
+  std::array<Clock::time_point, 4> marks_{};  // start, after forward, after backward, end
 };
 
-/// The first loss once more, in plain loops of double precision. Takes what tensors() gives.
+/// The initial loss, computed by plain loops in double precision from the result of tensors().
 double reference_loss(const NamedTensors& tensors);
 
-/// In Python, from the tensors of one of ours. `library`: "torch", "torch, fused" (its AdamW in one
-/// kernel, which is not its default) or "baregrad". Throws Error when Python cannot. `scratch`
-/// names a file that is gone when this returns.
+/// A trainee in Python, from the tensors of one of ours. `library`: "torch", "torch, fused" (its
+/// AdamW in one kernel, which is not its default) or "baregrad". Throws Error when Python cannot do
+/// it. `scratch` names a file that is removed before this returns.
 std::unique_ptr<Trainee> python_trainee(PythonPeer& peer, const NamedTensors& tensors,
                                         const std::string& library, const std::string& scratch);
 

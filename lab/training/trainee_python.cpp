@@ -1,4 +1,4 @@
-// PyTorch's side of the training experiment: the handlers are in
+// The PyTorch trainee of the training experiment. The handlers are in
 // python/baregrad/lab/peer_training.py.
 #include <cstdio>
 
@@ -16,7 +16,7 @@ class PythonTrainee final : public Trainee {
     try {
       ask("train_forget");
     } catch (const Error&) {
-      // The process is gone, and what it held with it.
+      // The process has ended, and its resources with it.
     }
   }
 

@@ -1,4 +1,5 @@
-// The wall: everybody's share of the peak, over sizes and shapes, dtypes and thread counts.
+// The wall: the share of the peak that each library reaches, over sizes and shapes, dtypes and
+// thread counts.
 #include <string>
 #include <vector>
 
