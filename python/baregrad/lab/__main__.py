@@ -1,4 +1,4 @@
-"""Draws and writes what `baregrad lab` measured, as one HTML page or as the Markdown of docs/lab."""
+"""Writes the records of `baregrad lab` as one HTML page or as the Markdown of docs/lab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""docs/lab from a run: a page per experiment, the story of all of them, the pictures and the records."""
+"""Writes docs/lab from a run: a page per experiment, an overview of all, the pictures and the
+records."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from baregrad.lab.report import build_pages, derived_lines
 from baregrad.lab.to_markdown import markdown_page
 
 _PATH = re.compile(r"(?<![\w.$}/])(?:/[\w.+-]+){2,}")
-# Those that are the same on every machine are worth reading.
+# Paths that are the same on every machine are kept.
 _EVERYWHERE = ("/proc/", "/sys/", "/dev/", "/usr/")
 
 
@@ -24,7 +25,7 @@ def _last_name(found: re.Match[str]) -> str:
 
 
 def without_paths(value: Any) -> Any:
-    """A record with the paths of the machine cut down to their last names."""
+    """A record whose machine-specific paths are cut to their last part."""
     if isinstance(value, str):
         return _PATH.sub(_last_name, value)
     if isinstance(value, dict):
@@ -35,7 +36,7 @@ def without_paths(value: Any) -> Any:
 
 
 def _published(path: pathlib.Path) -> str:
-    """The records of a file that anyone may read."""
+    """The records of a file without private paths."""
     lines = path.read_text(encoding="utf-8").split("\n")[:-1]
     texts = (json.dumps(without_paths(json.loads(line)), ensure_ascii=False, separators=(",", ":")) for line in lines)
     return "".join(text + "\n" for text in texts)

@@ -1,4 +1,4 @@
-"""What every page says of its experiment: where, when and how it was done."""
+"""Facts for every page: on which machine, when and how the experiment ran."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def machine_line(header: Record) -> str:
 
 
 def facts(experiment: Experiment) -> list[tuple[str, str]]:
-    """Names and values, in the order in which they are shown."""
+    """Names and values, in display order."""
     header = experiment.header
     count = header["threads"]
     took = f", took {text.number(experiment.seconds)} s" if experiment.finished else ""
@@ -46,5 +46,5 @@ NOT_FINISHED = "Not finished: the command was stopped before its end. The same c
 
 
 def absent_line(record: Record) -> str:
-    """What could not be measured, and why."""
+    """What could not be measured, and the reason."""
     return f"{text.sentence(record['what'])[:-1]}: {text.sentence(record['why'])}"

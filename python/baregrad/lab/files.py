@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Writes files whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pathlib
 
 
 def write_file(path: pathlib.Path, content: str | bytes) -> None:
-    """Writes beside the file and moves into place. Makes its folder."""
+    """Writes a temporary file and renames it. Creates its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

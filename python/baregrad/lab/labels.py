@@ -1,4 +1,4 @@
-"""Names beside points, placed so that none covers another or a point; numbers beside axes."""
+"""Labels beside points, placed so that none covers another label or a point; numbers beside axes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from baregrad.lab import text as words
 FONT_SIZE = 7.5
 _RADII = (9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0, 80.0, 100.0)
 _ANGLES = (0, 180, 45, -45, 135, -135, 90, -90, 20, -20, 160, -160, 70, -70, 110, -110)
-_ACROSS = 6  # radii that a text goes farther to keep off a line
-_PULLED = 4  # radii that it goes farther to keep its own thin line off other texts and points
+_ACROSS = 6  # in radii: the penalty for a text across a line
+_PULLED = 4  # in radii: the penalty for a connecting line across other texts and points
 _POINT = 4.0  # half the size of a marker
 
 Place = tuple[float, float]
@@ -24,7 +24,7 @@ Place = tuple[float, float]
 
 @dataclass
 class Box:
-    """In points of the figure."""
+    """Positions in points of the figure."""
 
     left: float
     bottom: float
@@ -61,14 +61,14 @@ def _any_meet(some: Sequence[Box], others: Sequence[Box]) -> bool:
 
 
 def _text_box(text: str, x: float, y: float) -> Box:
-    """Around a text whose middle is at (x, y); widths are those of the default font, on average."""
+    """The box of a text with its middle at (x, y); widths are averages for the default font."""
     half_width = 0.31 * FONT_SIZE * len(text) + 1
     half_height = 0.6 * FONT_SIZE
     return Box(x - half_width, y - half_height, x + half_width, y + half_height)
 
 
 def _candidates(here: Place, text: str) -> list[Place]:
-    """Where the middle of a text may go, nearest first: its near edge is as far away as the radius."""
+    """Candidate middles of a text, nearest first: its near edge is at a distance of the radius."""
     box = _text_box(text, *here)
     half_width = (box.right - box.left) / 2
     return [
@@ -84,8 +84,9 @@ def _candidates(here: Place, text: str) -> list[Place]:
 def choose_places(
     points: Sequence[Place], texts: Sequence[str], room: Box, lines: Sequence[tuple[Place, Place]] = ()
 ) -> list[Place]:
-    """The middles of the texts, all in points of the figure: for one text after the other, the longest first, the
-    nearest place that is free. Across a line counts as farther; where there is no room at all, the nearest."""
+    """The middles of the texts, all in points of the figure: places the longest text first, each at
+    the nearest free place. A place across a line counts as farther away. If no place is free, the
+    nearest is taken."""
     markers = [Box(x - _POINT, y - _POINT, x + _POINT, y + _POINT) for x, y in points]
     taken = list(markers)
     crossed = [box for start, end in lines for box in _along(start, end)]
@@ -111,8 +112,8 @@ def choose_places(
 def label_points(
     axes: Axes, points: Sequence[Place], texts: Sequence[str], lines: Sequence[tuple[Place, Place]] = ()
 ) -> None:
-    """Writes the texts beside the points of the axes, with a thin line from each to its point, and not across the
-    straight lines given. Comes last: what changes the layout later moves them."""
+    """Writes the texts beside the points of the axes, with a thin line from each to its point,
+    avoiding the given straight lines. Call it last: later changes of the layout move the points."""
     figure = axes.figure
     figure.draw_without_rendering()  # type: ignore[union-attr]  # lays the axes out, so that their scale is known
     scale = 72 / figure.dpi
@@ -140,7 +141,8 @@ def label_points(
 
 
 def plain_log_axis(axis: Axis) -> None:
-    """1, 2, 5, 10, 20, ... where a logarithmic axis is short, powers of ten where it is long; without exponents."""
+    """Ticks 1, 2, 5, 10, 20, ... on a short logarithmic axis, powers of ten on a long one; without
+    exponents."""
     low, high = axis.get_view_interval()
     steps = (1.0, 2.0, 5.0) if high / low < 2e3 else (1.0,)
     axis.set_major_locator(LogLocator(10, subs=steps))

@@ -1,4 +1,4 @@
-"""What changes between two rungs of the ladder, in counts: a part of its page."""
+"""The changes between two rungs of the ladder, in counts: a part of the ladder's page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baregrad.lab import products, style, text
 from baregrad.lab.page import Block, Heading, Picture, Table, Text
 from baregrad.lab.records import Experiment, Record
 
-# What a factor between two rungs means, in the words of its count.
+# The wording of a factor between two rungs, for each count.
 COUNTS = (
     ("instructions", "instructions"),
     ("loads", "loads"),
@@ -18,7 +18,7 @@ COUNTS = (
     ("branches", "branches"),
     ("l1_misses", "L1 misses"),
 )
-# True of the code whatever is measured: what a rung does about the one below it.
+# True of the code whatever is measured: what a rung changes about the one below it.
 REASONS = {
     "reordered": "The naive loop keeps one sum and adds to it: each addition waits for the one before it, and `b` is "
     "read down a column, one number of each cache line. Exchanged, the additions of the inner loop do not depend on "
@@ -52,13 +52,13 @@ def ratio(experiment: Experiment, slow: Record, fast: Record) -> float:
 
 
 def _counts_lanes(experiment: Experiment) -> bool:
-    """Whether a load inside of a vector multiply-add was counted once for every number of the vector."""
+    """Whether a load within a vector multiply-add was counted once per element of the vector."""
     counter = experiment.one("counter")
     return counter is not None and counter["source"] == "callgrind" and experiment.header["isa"] in ("avx2", "avx512")
 
 
 def _counts(experiment: Experiment) -> dict[str, dict[str, float]]:
-    """Per multiply-add, by rung."""
+    """Counts per multiply-add, by rung."""
     counted = {}
     for record in experiment.of("count"):
         name = record["name"].removeprefix("rung:")
@@ -103,7 +103,7 @@ def _cell(value: float | None) -> str:
 
 
 def _change(key: str, name: str, before: float, after: float, experiment: Experiment) -> str | None:
-    """"2.4× fewer loads"; nothing where there is hardly a change."""
+    """"2.4× fewer loads"; empty if the change is small."""
     if before <= 0 or after <= 0:
         return None
     word, factor = ("fewer", before / after) if before > after else ("as many", after / before)
@@ -113,7 +113,7 @@ def _change(key: str, name: str, before: float, after: float, experiment: Experi
 
 
 def _at_largest(experiment: Experiment, lower: str, upper: str, n: int) -> str:
-    """The same step where matrices fit into no near cache, if that is another size."""
+    """The same step where the matrices exceed the near caches, if that is another size."""
     largest = products.sizes_of(rung_records(experiment))[-1]
     slow, fast = rung_at(experiment, lower, largest), rung_at(experiment, upper, largest)
     if largest == n or slow is None or fast is None:
@@ -123,7 +123,7 @@ def _at_largest(experiment: Experiment, lower: str, upper: str, n: int) -> str:
 
 
 def _jumps(experiment: Experiment, counted: dict[str, dict[str, float]], n: int) -> list[Block]:
-    """One paragraph a rung: the factor in time, beside the factors in what was counted."""
+    """One paragraph per rung: the factor in time, with the factors in counts."""
     blocks: list[Block] = []
     names = list(counted)
     for lower, upper in zip(names, names[1:], strict=False):

@@ -1,5 +1,6 @@
-"""NumPy and PyTorch as peers of `baregrad lab`: one question a line on standard input, one answer a line on
-standard output, both JSON objects. What is timed is timed here, so that nothing of the way is counted."""
+"""NumPy and PyTorch as peers of `baregrad lab`: one request per line on standard input, one answer
+per line on standard output, both JSON objects. Times are taken in this process, so that the
+communication is not counted."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ def _in_one_line(error: Exception) -> str:
 
 
 def hello(question: Question) -> Answer:
-    """Which libraries are there. All use the number of threads asked for."""
+    """The available libraries. All use the requested number of threads."""
     missing = {}
     try:
         import numpy
 
         _libraries["numpy"] = numpy
-    except Exception as error:  # a broken installation fails in any way it likes
+    except Exception as error:  # a broken installation may raise anything
         missing["numpy"] = _in_one_line(error)
     try:
         import torch
@@ -42,7 +43,7 @@ def hello(question: Question) -> Answer:
 
 
 def time_calls(call: Callable[[], object], least_seconds: float) -> float:
-    """Nanoseconds per call of one sample, of as many calls as fill the time."""
+    """Nanoseconds per call of one sample, with as many calls as fill the time."""
     count = 1
     while True:
         start = time.perf_counter_ns()
@@ -66,7 +67,7 @@ def _hashed(seed: int, count: int) -> Any:
 
 
 def operand(seed: int, rows: int, cols: int, dtype: str) -> Any:
-    """The matrix that lab/products.cpp makes, bit for bit."""
+    """The same matrix as in lab/products.cpp, bit for bit."""
     numbers = _hashed(seed, rows * cols)
     if dtype == "float64":
         numbers += 2.0**-24 * _hashed(seed + 1000, rows * cols)
@@ -78,7 +79,8 @@ _outputs: dict[tuple[Any, ...], Any] = {}
 
 
 def _product_operands(question: Question) -> tuple[Any, Any]:
-    """As NumPy arrays. Those of the last product are kept: it is asked for many times, and the next may share one."""
+    """Operands as NumPy arrays. Those of the last product are cached: they are used many times, and
+    the next product may share one."""
     m, n, k, dtype, seed = (question[name] for name in ("m", "n", "k", "dtype", "seed"))
     keys = [(seed, m, k, dtype), (seed + 1, k, n, dtype)]
     for stale in _matrices.keys() - set(keys):
@@ -90,7 +92,7 @@ def _product_operands(question: Question) -> tuple[Any, Any]:
 
 
 def _product_call(question: Question) -> Callable[[], Any]:
-    """A @ B; into memory of the call's own where the question says so, else into what is there."""
+    """A @ B, into a new array if the request says so, else into an existing one."""
     a, b = _product_operands(question)
     if question["library"] == "numpy":
         multiply = _libraries["numpy"].matmul
@@ -124,7 +126,7 @@ def product(question: Question) -> Answer:
 
 
 def time_product(question: Question) -> Answer:
-    """The same question: one sample of its time."""
+    """The same request: one sample of its time."""
     return {"ns": time_calls(_product_call(question), 5e-5)}
 
 
@@ -144,7 +146,7 @@ def main() -> None:
         try:
             question = json.loads(line)
             answer = HANDLERS[question["do"]](question)
-        except Exception as error:  # whatever it is, the other side must hear of it
+        except Exception as error:  # any error is reported to the other side
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)
 
@@ -152,5 +154,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except KeyboardInterrupt:  # meant for the run that asks; this process ends with it
+    except KeyboardInterrupt:  # Ctrl-C is for the command, and this process ends with it
         sys.exit(130)

@@ -1,4 +1,5 @@
-"""The Python side of the training experiment: PyTorch and our own package, from the same weights, step by step."""
+"""The Python side of the training experiment: PyTorch and our package, with the same weights, step
+by step."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ Arrays = dict[str, Any]  # "x", "y", and a weight and a bias per layer as "0", "
 
 
 class Trainee:
-    """A perceptron with ReLU between its layers, one batch, AdamW with defaults that all share."""
+    """A perceptron with ReLU between its layers, one batch, AdamW with common defaults."""
 
     def __init__(self, model: Any, loss_of: Any, optimizer: Any, x: Any, y: Any) -> None:
         self.model = model
@@ -92,7 +93,7 @@ def steps(question: Question) -> Answer:
 
 
 def loss(question: Question) -> Answer:
-    """{"do": "train_loss", "trainee"}: of the batch, with the weights as they are now."""
+    """{"do": "train_loss", "trainee"}: the loss on the batch with the current weights."""
     trainee = _trainees[question["trainee"]]
     return {"loss": float(trainee.loss_of(trainee.model(trainee.x), trainee.y).item())}
 

@@ -1,4 +1,4 @@
-"""Figures as files: small, and the same bytes every time."""
+"""Figures as small files, with the same bytes every time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _COORDINATES = re.compile(r' (?:d|x|y|points)="[^"]*"')
 
 @dataclass
 class Drawn:
-    """A picture of a page, drawn."""
+    """A drawn picture of a page."""
 
-    name: str  # of its files, without the suffix
+    name: str  # of its files, without suffix
     caption: str
     svg: str
     png: bytes
@@ -28,13 +28,13 @@ class Drawn:
 
 
 def _round(match: re.Match[str]) -> str:
-    """Hundredths of a point are beyond what can be seen."""
+    """Rounds to hundredths of a point, below what is visible."""
     short = f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
     return "0" if short == "-0" else short
 
 
 def shrink_svg(text: str) -> str:
-    """Without comments, metadata and digits that nobody sees; about half of the size."""
+    """Removes comments, metadata and invisible digits, about half of the size."""
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<!DOCTYPE.*?>", "", text, flags=re.DOTALL)
     text = _COORDINATES.sub(lambda found: _LONG_NUMBER.sub(_round, found[0]), text)
     lines = (line.strip() for line in text.splitlines())
@@ -53,7 +53,7 @@ def draw(experiment: str, picture: Picture) -> Drawn:
 
 
 def draw_pages(pages: dict[str, Page]) -> dict[str, dict[str, Drawn]]:
-    """The pictures of every page by their names in the page."""
+    """The pictures of every page, by name."""
     drawn: dict[str, dict[str, Drawn]] = {}
     for name, page in pages.items():
         drawn[name] = {}

@@ -1,4 +1,5 @@
-"""What the pages about products of matrices share: the peak, the order of contenders, lines over sizes."""
+"""Common parts of pages on products of matrices: the peak, the order of contenders, lines over
+sizes."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ LABELS = {
 
 
 def label(name: str) -> str:
-    """As people write it."""
+    """The usual notation."""
     return LABELS.get(name, name.replace("_", "-"))
 
 
@@ -34,7 +35,7 @@ def peak(experiment: Experiment, dtype: str, threads: int) -> float | None:
 
 
 def names_of(records: Sequence[Record]) -> list[str]:
-    """Contenders in the order in which they were measured."""
+    """Contenders in the order of measurement."""
     return list(dict.fromkeys(record["name"] for record in records))
 
 
@@ -47,7 +48,7 @@ def by_name(records: Sequence[Record], name: str) -> list[Record]:
 
 
 def rate_text(record: Record | None) -> str:
-    """GFLOP/s with the digits that mean something."""
+    """GFLOP/s with the significant digits."""
     if record is None:
         return "–"
     rate = record["gflop_per_s"]
@@ -77,7 +78,7 @@ def draw_sizes(
         axes.plot([r["n"] for r in mine], [value(r) for r in mine], label=label(name), **keywords)
     shown: list[int] = []
     for n in sizes_of(records):
-        # Sizes that lie close together would print over each other.
+        # Labels of close sizes would overlap.
         if not shown or n / shown[-1] > 1.3:
             shown.append(n)
     axes.set_xscale("log")
@@ -102,7 +103,7 @@ def legend_below(figure: Figure, axes: Axes, columns: int = 4) -> None:
 
 
 def versions_table(experiment: Experiment) -> Table | None:
-    """Which libraries there were."""
+    """The libraries of the run."""
     versions = {record["name"]: record["version"] for record in experiment.of("library")}
     if not versions:
         return None

@@ -27,17 +27,17 @@ ORDER = (
 
 @dataclass
 class Experiment:
-    """One experiment: its header, what it saw, and what was derived from that."""
+    """One experiment: its header, its records, and the values derived from them."""
 
     name: str
     header: Record
     records: list[Record]
     finished: bool
-    seconds: float = 0.0  # that it took; 0 while it is not finished
+    seconds: float = 0.0  # duration; 0 while it is not finished
     derived: dict[str, float] = field(default_factory=dict)
 
     def of(self, kind: str, **wanted: Any) -> list[Record]:
-        """Records of a kind whose fields are as wanted."""
+        """Records of a kind with the given fields."""
         return [
             record
             for record in self.records
@@ -45,12 +45,13 @@ class Experiment:
         ]
 
     def one(self, kind: str, **wanted: Any) -> Record | None:
-        """The first of them, if there is one."""
+        """The first of them, or None."""
         found = self.of(kind, **wanted)
         return found[0] if found else None
 
     def derive(self, key: str, value: float) -> float:
-        """A number that follows from the records and that a page shows: written down in derived.jsonl."""
+        """A number that is computed from the records and shown on a page; it is written to
+        derived.jsonl."""
         self.derived[key] = float(value)
         return self.derived[key]
 
@@ -64,7 +65,7 @@ class Experiment:
 
 
 def _parse(line: str) -> Record | None:
-    """What a line says, or nothing where it was cut off in the midst."""
+    """The record of a line; None if the line was cut off."""
     try:
         record = json.loads(line)
     except json.JSONDecodeError:
@@ -73,8 +74,9 @@ def _parse(line: str) -> Record | None:
 
 
 def load_experiment(path: pathlib.Path) -> Experiment:
-    """Reads a file; what stands behind the last part that is done was interrupted and does not count."""
-    # A line counts when its end is there. Not splitlines(): JSON may hold other characters that it breaks at.
+    """Reads a file; records after the last finished part were interrupted and do not count."""
+    # A line counts if its newline is there. Not splitlines(): JSON may contain other characters
+    # that it splits at.
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
     header = _parse(lines[0]) if lines else None
     if header is None or header["kind"] != "header":
@@ -97,7 +99,7 @@ def load_experiment(path: pathlib.Path) -> Experiment:
 
 
 def load_run(folder: str | pathlib.Path) -> dict[str, Experiment]:
-    """All experiments of a run by name, in the order in which a reader would do them."""
+    """All experiments of a run by name, in reading order."""
     root = pathlib.Path(folder)
     run = {name: load_experiment(root / f"{name}.jsonl") for name in ORDER if (root / f"{name}.jsonl").exists()}
     if not run:

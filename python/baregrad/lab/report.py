@@ -1,4 +1,4 @@
-"""Pages from records: every module of `baregrad.lab.pages` whose experiment is there."""
+"""Pages from records: every module of `baregrad.lab.pages` whose experiment was run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAILED = "This page could not be made"
 
 
 def build_page(experiment: Experiment, finished: dict[str, Experiment]) -> Page:
-    """The page of an experiment; what was interrupted has none yet."""
+    """The page of an experiment; None if it was interrupted."""
     if not experiment.finished:
         return Page(experiment.name, "")
     module = importlib.import_module(f"baregrad.lab.pages.{experiment.name}")
@@ -24,8 +24,8 @@ def build_page(experiment: Experiment, finished: dict[str, Experiment]) -> Page:
 
 
 def build_pages(run: dict[str, Experiment], keep_going: bool = False) -> dict[str, Page]:
-    """The page of every experiment of the run; a page may look at the records of others that are finished. With
-    `keep_going` an error costs the reader one page, which then says so, and not all of them."""
+    """The page of every experiment of the run. A page may use the records of other finished
+    experiments. With `keep_going` an error replaces only its own page by a message."""
     finished = {name: experiment for name, experiment in run.items() if experiment.finished}
     pages = {}
     for name, experiment in run.items():
@@ -41,7 +41,7 @@ def build_pages(run: dict[str, Experiment], keep_going: bool = False) -> dict[st
 
 
 def derived_lines(run: dict[str, Experiment]) -> str:
-    """What pages computed from records, as the file derived.jsonl holds it."""
+    """The values that pages derived from records, as in the file derived.jsonl."""
     lines = [
         json.dumps({"kind": "derived", "experiment": name, "key": key, "value": value})
         for name, experiment in run.items()
@@ -51,13 +51,13 @@ def derived_lines(run: dict[str, Experiment]) -> str:
 
 
 def files_of(root: pathlib.Path, name: str) -> list[str]:
-    """What an experiment wrote: its records, and what it named after itself."""
+    """The files of an experiment: its records, and files named after it."""
     return sorted(path.name for path in root.glob(f"{name}.*") if path.is_file())
 
 
 def write_report(folder: str | pathlib.Path) -> pathlib.Path:
     """Pictures, derived.jsonl and index.html into the folder of a run."""
-    # Here, so that records can be read where there is nothing to draw with.
+    # Imported here, so that records can be read without matplotlib.
     from baregrad.lab.pictures import draw_pages
     from baregrad.lab.to_html import html_page
 

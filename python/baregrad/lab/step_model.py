@@ -1,4 +1,4 @@
-"""What the time of a training step is made of: a part that every step has, a part per operation, a part per weight."""
+"""A model of the time of a training step: a fixed part, a part per operation, a part per weight."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ class StepModel:
 
     @property
     def crossover_flops(self) -> float | None:
-        """Operations that take as long as what every step costs; None where one of the two was not seen."""
+        """The number of operations that take as long as the fixed part; None if one of the two is
+        zero."""
         if self.fixed_ns <= 0 or self.ns_per_flop <= 0:
             return None
         return self.fixed_ns / self.ns_per_flop
 
 
 def _solve(matrix: list[list[float]], right: list[float]) -> list[float] | None:
-    """Gauss with pivots; None where the matrix is singular. Plain Python: the same digits on every machine."""
+    """Gaussian elimination with pivots; None if the matrix is singular. Plain Python: the same
+    digits on every machine."""
     size = len(right)
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     for step in range(size):
@@ -41,7 +43,8 @@ def _solve(matrix: list[list[float]], right: list[float]) -> list[float] | None:
 
 
 def fit_step_model(points: Sequence[tuple[float, float, float]]) -> StepModel | None:
-    """Of (flops, parameters, ns): least squares of relative errors, no part below zero. None for fewer than four."""
+    """Fits (flops, parameters, ns) by least squares of relative errors, with no part below zero.
+    None for fewer than four."""
     if len(points) < 4:
         return None
     parts_of = [(1 / ns, flops / ns, parameters / ns) for flops, parameters, ns in points]

@@ -1,4 +1,4 @@
-"""The story of a run in one sitting: from the naive loop to the engine, one paragraph an experiment."""
+"""The overview of a run: from the naive loop to the engine, one paragraph per experiment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baregrad.lab.page import Page, Table
 from baregrad.lab.records import Experiment
 from baregrad.lab.to_markdown import inline, table_lines
 
-# What leads from one experiment to the next. What was seen is the page's own sentence.
+# The transition from one experiment to the next. The result is the page's own sentence.
 CHAPTERS = {
     "ceilings": "First the machine itself: its multiply-adds and its memory bound everything else, so both are "
     "measured, and everything else is drawn against them.",
@@ -43,7 +43,7 @@ class Step:
 
 
 def steps(ladder: Experiment) -> tuple[int, list[Step]]:
-    """The size, and all rungs from the foot to the top. Empty where nothing was timed."""
+    """The size, and all rungs from lowest to highest. Empty if nothing was timed."""
     timed = ladder.of("product", group="rungs", threads=1)
     peaks = [record["gflop_per_s"] for record in ladder.of("ceiling", dtype="float32", threads=1)]
     if not timed or not peaks:
@@ -59,7 +59,8 @@ def steps(ladder: Experiment) -> tuple[int, list[Step]]:
 
 
 def opening(run: dict[str, Experiment]) -> list[str]:
-    """The headline: the share of the peak at the foot of the ladder and at its top. Nothing without a ladder."""
+    """The headline: the share of the peak on the lowest rung and on the highest. Empty without a
+    ladder."""
     ladder = run.get("ladder")
     size, rungs = steps(ladder) if ladder is not None else (0, [])
     if ladder is None or len(rungs) < 2:
@@ -77,7 +78,7 @@ def opening(run: dict[str, Experiment]) -> list[str]:
 
 
 def _way_up(run: dict[str, Experiment]) -> list[str]:
-    """The rungs as a table, for the story."""
+    """The rungs as a table, for the overview."""
     size, rungs = steps(run["ladder"]) if "ladder" in run else (0, [])
     if not rungs:
         return []
@@ -98,7 +99,7 @@ def _way_up(run: dict[str, Experiment]) -> list[str]:
 
 
 def total_seconds(run: dict[str, Experiment]) -> float:
-    """That all experiments took together; noted with the first of them."""
+    """The time of all experiments together."""
     total = sum(experiment.seconds for experiment in run.values())
     return next(iter(run.values())).derive("story: seconds of all experiments", total)
 

@@ -1,5 +1,5 @@
-"""How pictures look: readable in black and white (markers, dashes and hatches tell lines apart, colour only
-helps), axes with units, ceilings drawn in."""
+"""The look of pictures: readable in black and white (markers, dashes and hatches distinguish lines,
+colour only helps), axes with units, ceilings drawn in."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ matplotlib.rcParams.update(
 
 
 def new_figure(rows: int = 1, columns: int = 1, height: float = 3.6, width: float = 7.2) -> tuple[Figure, Any]:
-    """A figure as wide as a page's column, and its axes as `Figure.subplots` gives them."""
+    """A figure as wide as a page's column, and its axes as `Figure.subplots` returns them."""
     figure = Figure(figsize=(width, height * rows), layout="constrained")
     return figure, figure.subplots(rows, columns)
 
@@ -64,7 +64,8 @@ def bar(index: int) -> dict[str, Any]:
 
 
 def ceiling(axes: Axes, value: float, label: str) -> None:
-    """What the machine can do at best, as a horizontal line with its name on it. Limits that were set make room."""
+    """A ceiling of the machine as a labelled horizontal line. Adjusts limits that were set, to make
+    room."""
     axes.axhline(value, color="black", linestyle=(0, (6, 2)), linewidth=1)
     lower, upper = axes.get_ylim()
     if value > upper:

@@ -1,4 +1,4 @@
-"""Numbers as people write them."""
+"""Formats numbers for readers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 
 
 def number(value: float, digits: int = 3) -> str:
-    """As many significant digits, and no exponent: 0.0123, 1.23, 12.3, 123; thousands are not rounded: 1,234."""
+    """Formats with so many significant digits and no exponent: 0.0123, 1.23, 12.3, 123; thousands
+    are not rounded: 1,234."""
     if value == 0:
         return "0"
     if not math.isfinite(value):
@@ -18,7 +19,7 @@ def number(value: float, digits: int = 3) -> str:
 
 def time(ns: float) -> str:
     """1.23 µs."""
-    # A unit ends where its value would be rounded up to the next one's.
+    # A unit ends where its value would be rounded up to the next unit.
     for scale, unit in ((1.0, "ns"), (1e3, "µs"), (1e6, "ms")):
         if abs(ns) / scale < 999.5:
             return f"{number(ns / scale)} {unit}"
@@ -44,7 +45,7 @@ def percent(share: float) -> str:
 
 
 def sentence(text: str) -> str:
-    """With a capital at its beginning and a full stop at its end."""
+    """With a capital at the start and a full stop at the end."""
     if not text:
         return ""
     text = text[0].upper() + text[1:]

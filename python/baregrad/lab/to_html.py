@@ -1,4 +1,5 @@
-"""All pages of a run as one HTML file that needs nothing else: styles and pictures are inside, there is no script."""
+"""All pages of a run as one self-contained HTML file: styles and pictures are inside, there is no
+script."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ footer { border-top: 1px solid var(--rule); margin-top: 3rem; font-size: .9rem; 
 
 
 def inline(prose: str) -> str:
-    """Prose with its two marks, everything else escaped."""
+    """Prose with its two kinds of markup, everything else escaped."""
     parts = re.split(r"(`[^`]*`)", prose)
     for i, part in enumerate(parts):
         escaped = html.escape(part)
@@ -62,7 +63,7 @@ def inline(prose: str) -> str:
 
 
 def _table(table: Table) -> str:
-    # Numbers stay on one line, sentences need not.
+    # Numbers stay on one line, sentences may wrap.
     marks = [' class="prose"' if table.is_prose(column) else "" for column in range(len(table.headings))]
     head = "".join(
         f'<th scope="col"{mark}>{inline(cell)}</th>' for mark, cell in zip(marks, table.headings, strict=True)
@@ -78,7 +79,7 @@ def _table(table: Table) -> str:
     )
     caption = f"<caption>{inline(table.caption)}</caption>" if table.caption else ""
     label = html.escape(table.caption or ", ".join(table.headings))
-    # The box scrolls, so it must be reachable without a mouse.
+    # The box scrolls, so the keyboard must be able to reach it.
     return (
         f'<div class="table" role="region" aria-label="{label}" tabindex="0">\n<table>{caption}\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>"
@@ -109,7 +110,7 @@ def _block(block: Block, drawn: dict[str, Drawn]) -> str:
 
 
 def _list(title: str, items: list[str]) -> list[str]:
-    """A heading and a list, where there are any items."""
+    """A heading and a list, if there are any items."""
     if not items:
         return []
     return [f"<h3>{title}</h3>", "<ul>", *(f"<li>{inline(item)}</li>" for item in items), "</ul>"]
@@ -143,7 +144,7 @@ def html_page(
     drawn: dict[str, dict[str, Drawn]],
     files: dict[str, list[str]],
 ) -> str:
-    """The whole file. `files` names what lies beside it, per experiment."""
+    """The whole file. `files` names the other files of each experiment."""
     headers = [experiment.header for experiment in run.values()]
     entries = "\n".join(
         f'<li><a href="#{name}">{inline(page.title)}</a> (<code>{name}</code>)</li>' for name, page in pages.items()

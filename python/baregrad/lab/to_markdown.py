@@ -10,14 +10,14 @@ from baregrad.lab.records import Experiment
 
 
 def inline(prose: str) -> str:
-    """Prose with its two marks; whatever else Markdown would take for one is escaped."""
+    """Prose with its two kinds of markup; other Markdown characters are escaped."""
     parts = re.split(r"(`[^`]*`|\*\*)", prose)
     parts[::2] = [re.sub(r"([\\<>\[\]*_|~#])", r"\\\1", part) for part in parts[::2]]
     return "".join(parts)
 
 
 def _cell(prose: str) -> str:
-    """A bar would end the cell, even inside of backquotes."""
+    """A bar would end the cell, even within backquotes."""
     parts = re.split(r"(`[^`]*`)", prose)
     return "".join(part.replace("|", r"\|") if i % 2 else inline(part) for i, part in enumerate(parts))
 

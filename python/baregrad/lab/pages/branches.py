@@ -1,4 +1,4 @@
-"""branches: what cannot be foreseen, what unrolling saves, and code that is too long."""
+"""branches: unpredictable branches, unrolling, and code larger than the caches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ORDERS = {"sorted": "branch, sorted", "random": "branch, random", "masked": "no 
 
 
 def _per(experiment: Experiment, record: Record, event: str, divisor: float) -> float | None:
-    """What was counted of a timed trial, per element or instruction."""
+    """The counts of a timed trial, per element or instruction."""
     count = experiment.one("count", name=record["name"], size=record["size"])
     return count[event] / divisor if count and event in count else None
 
@@ -20,7 +20,7 @@ def _shown(experiment: Experiment, key: str, value: float | None) -> str:
 
 
 def _faster(experiment: Experiment, key: str, slow: Record, fast: Record) -> float:
-    """How many times the speed of `slow`."""
+    """The speed as a multiple of that of `slow`."""
     return experiment.derive(key, slow["ns_per_element"] / fast["ns_per_element"])
 
 
@@ -70,7 +70,8 @@ def _pick_table(experiment: Experiment) -> Table:
 
 
 def _misprediction(experiment: Experiment) -> tuple[float, bool] | None:
-    """What one costs in ns, and whether mispredictions were counted or follow from chance alone."""
+    """The cost of a misprediction in ns, and whether mispredictions were counted or are estimated
+    from chance."""
     half = {order: experiment.one("pick", order=order, taken_percent=50) for order in ORDERS}
     random, ordered = half["random"], half["sorted"]
     if not random or not ordered:
@@ -123,7 +124,7 @@ def _pick_blocks(experiment: Experiment) -> list[Block]:
 
 
 def _dots(experiment: Experiment, several: bool) -> list[Record]:
-    """By unrolling; the loop that is not unrolled begins both lists."""
+    """Series by unrolling; the loop without unrolling starts both."""
     records = [
         record for record in experiment.of("dot") if record["unrolled"] == 1 or (record["sums"] > 1) == several
     ]

@@ -34,12 +34,12 @@ def _matrix_misses(experiment: Experiment, record: Record, level: str) -> float 
 
 
 def _shown(experiment: Experiment, key: str, value: float | None) -> str:
-    """A number per element that follows from counts; a dash where nothing was counted."""
+    """A number per element derived from counts; a dash if nothing was counted."""
     return "-" if value is None else text.number(experiment.derive(key, round(value, 4)))
 
 
 def _slower(experiment: Experiment, key: str, slow: Record, fast: Record) -> float:
-    """How many times the time of `fast`."""
+    """The time as a multiple of that of `fast`."""
     return experiment.derive(key, slow["ns_per_element"] / fast["ns_per_element"])
 
 
@@ -113,7 +113,7 @@ def _stride_table(experiment: Experiment) -> Table:
 
 
 def _miss_costs(experiment: Experiment) -> list[tuple[str, float]]:
-    """What a line costs that comes from further away: (where from, ns), at one element a line."""
+    """The cost of a line from a farther level: (level, ns), with one element per line."""
     stride = LINE_BYTES // FLOAT_BYTES
     near = experiment.one("stride", level="L1", stride=stride)
     costs = []
@@ -190,7 +190,7 @@ def _order_table(experiment: Experiment, kinds: tuple[str, ...]) -> Table:
 
 
 def _columns_text(experiment: Experiment, level: str) -> str:
-    """Rows, columns and tiles of one level, in words that hold whatever was measured."""
+    """Compares rows, columns and tiles of one level, in words that are true for any result."""
     found = {order: experiment.one("matrix", level=level, name=f"sum:{order}") for order in ORDERS}
     rows, columns, tiles = (found[order] for order in ORDERS)
     if not rows or not columns or not tiles:

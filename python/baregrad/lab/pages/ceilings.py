@@ -1,4 +1,4 @@
-"""What the machine can do at best."""
+"""The ceilings of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of the ceilings' page that is about memory: bandwidth and latency over the working set."""
+"""The part of the ceilings' page on memory: bandwidth and latency over the working set."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ def counts(records: list[Record]) -> list[int]:
 
 
 def levels(experiment: Experiment) -> list[str]:
-    """Nearest first, as they were measured."""
+    """The levels, nearest first, in the order of measurement."""
     return list(dict.fromkeys(record["level"] for record in experiment.of("stream")))
 
 
 def fastest(experiment: Experiment, level: str, threads: int) -> Record | None:
-    """The fastest of reading, copying and adding. Not of updating: its bytes are fetched once and count twice."""
+    """The fastest of reading, copying and adding. Not updating: its bytes are fetched once and
+    counted twice."""
     found = [r for r in experiment.of("stream", level=level, threads=threads) if r["stream"] != UPDATE]
     return max(found, key=lambda record: record["gb_per_s"]) if found else None
 
@@ -191,7 +192,7 @@ def _latency_picture(experiment: Experiment) -> Picture | None:
 
 
 def _inside(experiment: Experiment, level: str, pages: str) -> Record | None:
-    """The largest working set that a level holds with room to spare; the largest of all for memory."""
+    """The largest working set that clearly fits a level; for memory, the largest of all."""
     records = experiment.of("latency", pages=pages)
     if level == "memory":
         return records[-1] if records else None

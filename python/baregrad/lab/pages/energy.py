@@ -1,4 +1,4 @@
-"""Joules per product and per step, where the processor tells them."""
+"""Joules per product and per step, on processors with energy counters."""
 
 from __future__ import annotations
 

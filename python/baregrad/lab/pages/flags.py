@@ -1,4 +1,4 @@
-"""What the compiler makes of the ladder's scalar rungs, flag by flag."""
+"""The effect of compiler flags on the ladder's scalar rungs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROUNDING = 2.0**-24  # the largest relative error of one rounding to float32
 
 
 def _in_order(builds: list[Record], key: str) -> list[str]:
-    """Values of a field, in the order in which they first come."""
+    """Values of a field, in the order of their first occurrence."""
     return list(dict.fromkeys(record[key] for record in builds))
 
 
@@ -31,7 +31,7 @@ class Builds:
         return self._by_name.get((rung, flags))
 
     def gain(self, experiment: Experiment, build: Record) -> float | None:
-        """How many times faster than the rung's reference."""
+        """The speed as a multiple of that of the rung's reference."""
         reference = self.get(build["rung"], REFERENCE)
         if reference is None or reference is build:
             return None
@@ -39,7 +39,7 @@ class Builds:
         return experiment.derive(f"gain/{build['rung']}/{build['flags']}", ratio)
 
     def table(self, cell: Callable[[Record], str], caption: str, only_built: bool = False) -> Table:
-        """Flags down, rungs across."""
+        """A table with flags down and rungs across."""
         flags = [each for each in self.flags if not (only_built and each == INSTALLED)]
         rows = []
         for each in flags:
@@ -57,7 +57,7 @@ def _speed_picture(experiment: Experiment, builds: Builds) -> Picture:
         shift = (index - (len(builds.rungs) - 1) / 2) * width
         built = [(place + shift, each) for place, each in found if each is not None]
         speeds = [each["gflop_per_s"] for _, each in built]
-        # A short time is a high speed: the 90th percentile of the one is the 10th of the other.
+        # Speed is inverse to time: its 10th percentile comes from the 90th of the time.
         low = [speed - each["flops"] / each["p90_ns"] for speed, (_, each) in zip(speeds, built, strict=True)]
         high = [each["flops"] / each["p10_ns"] - speed for speed, (_, each) in zip(speeds, built, strict=True)]
         places = [place for place, _ in built]
@@ -87,7 +87,7 @@ def _time_table(experiment: Experiment, builds: Builds) -> Table:
 
 
 def _code_cell(build: Record) -> str:
-    """Bytes, and instructions by their width where they are known."""
+    """Code size, and instructions by width if known."""
     size = text.size(build["code_bytes"])
     if "widest_bits" not in build:
         return size
@@ -280,7 +280,7 @@ def _result(experiment: Experiment, builds: Builds) -> str:
 
 
 def _lesson(builds: Builds) -> str:
-    """Whether the daring flag was worth it is for the measurement to say."""
+    """Says by the measurement whether the relaxed flag was worth it."""
     sentences = ["A compiler vectorises what the order of the loops allows, and keeps every bit unless told otherwise."]
     exact = [build["gflop_per_s"] for build in builds.all if build["flags"] == "-O3 -march=native"]
     daring = [build["gflop_per_s"] for build in builds.all if build["flags"] == "-Ofast -march=native"]

@@ -1,4 +1,4 @@
-"""A thousand runs of the same work: how they spread, and what happened to the slow ones."""
+"""A thousand runs of the same work: their spread, and the events during the slow ones."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ CAUSES = {
     "stolen": "CPU time stolen",
     "nothing": "none of these",
 }
-COSTLY = 1.1  # denormals are called slow from here on: less is within the spread of the timings
+# From this factor on denormals count as slow: less is within the spread of the timings.
+COSTLY = 1.1
 
 
 def _share_slower(record: Record) -> tuple[list[float], list[float]]:
-    """Times in order, and the share of runs that took at least as long."""
+    """Times in ascending order, and the share of runs that took at least as long."""
     times = sorted(record["ns"])
     return [ns / 1e6 for ns in times], [(len(times) - place) / len(times) for place in range(len(times))]
 
@@ -59,7 +60,7 @@ def _cause_of(event: Record) -> str:
 
 
 def _order_picture(record: Record) -> Picture:
-    """Every run in its order, marked by what happened to it."""
+    """Every run in its order, marked by its events."""
     figure, axes = style.new_figure()
     groups: dict[str, list[int]] = {}
     events = {event["run"]: event for event in record["events"]}
@@ -150,7 +151,7 @@ def _tail_text(experiment: Experiment, runs: list[Record]) -> str:
 
 
 def _pin_text(experiment: Experiment, runs: list[Record]) -> str:
-    """Whether pinning helped, by the times of the 99 % quantile."""
+    """Whether pinning helped, by the 99 % quantile."""
     moved = {mode: 0 for mode in MODES}
     better, pairs = 0, 0
     for record in runs:

@@ -1,4 +1,4 @@
-"""The ladder: rungs over sizes, what they do per multiply-add, threads, libraries."""
+"""The ladder: rungs over sizes, counts per multiply-add, threads, libraries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ F32 = "float32"
 
 
 def _share(experiment: Experiment, record: Record) -> float | None:
-    """Of the peak with as many threads."""
+    """The share of the peak with as many threads."""
     top = products.peak(experiment, F32, record["threads"])
     if top is None:
         return None
@@ -62,7 +62,7 @@ def _rungs_table(experiment: Experiment, n: int) -> Table:
 
 
 def _power_of_two(experiment: Experiment) -> list[Block]:
-    """1000 and 1024 side by side, where a run has both."""
+    """Compares 1000 and 1024, if a run has both."""
     rows, worst = [], None
     for rung in experiment.of("rung"):
         plain, power = rung_at(experiment, rung["name"], 1000), rung_at(experiment, rung["name"], 1024)
@@ -154,7 +154,7 @@ def _libraries_blocks(experiment: Experiment) -> list[Block]:
 
 
 def _standing(experiment: Experiment, records: list[Record], threads: int) -> str:
-    """Who is first at the largest size."""
+    """The fastest at the largest size."""
     n = products.sizes_of(records)[-1]
     here = [record for record in records if record["n"] == n]
     ours = next((record for record in here if record["name"] == style.OURS), None)

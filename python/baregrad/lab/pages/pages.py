@@ -12,7 +12,7 @@ HUGE = "mmap, huge pages"
 
 
 class Blocks:
-    """The records by source, stretch and size."""
+    """The records by source, phase and size."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -33,17 +33,17 @@ class Blocks:
         return float(self.by_key[name, "second", size]["ns_per_byte"])
 
     def faults(self, name: str, size: int) -> int:
-        """From asking for the block to its first write's end."""
+        """Time from the request for the block to the end of its first write."""
         count = sum(int(self.by_key[name, stretch, size]["faults"]) for stretch in ("get", "first"))
         return int(self.experiment.derive(f"faults/{name}/{size}", count))
 
     def touch(self, name: str, size: int) -> float:
-        """Nanoseconds per byte from asking for the block to its first write's end."""
+        """Nanoseconds per byte from the request for the block to the end of its first write."""
         ns = self.ns(name, "get", size) + self.ns(name, "first", size)
         return self.experiment.derive(f"first_touch_ns_per_byte/{name}/{size}", ns / size)
 
     def per_fault(self, name: str, size: int) -> float:
-        """Nanoseconds that a fault adds to the bare write."""
+        """Nanoseconds that a fault adds to the plain write."""
         extra = (self.touch(name, size) - self.second(name, size)) * size
         return self.experiment.derive(f"fault_ns/{name}/{size}", extra / self.faults(name, size))
 
@@ -115,7 +115,7 @@ def _faults_picture(blocks: Blocks, size: int) -> Picture:
 
 
 def _fault_cost(blocks: Blocks, size: int, page: int) -> str:
-    """What one fault costs, where there were any."""
+    """The cost of one fault, if there were any."""
     parts = []
     if blocks.has(SMALL, size) and blocks.faults(SMALL, size) > 0:
         parts.append(

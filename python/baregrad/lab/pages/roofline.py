@@ -33,13 +33,13 @@ def _slopes(experiment: Experiment) -> dict[str, float]:
 
 
 def _slopes_in_place(experiment: Experiment) -> dict[str, float]:
-    """The same of whoever writes where it reads; older records have none."""
+    """The same for kernels that update in place; older records have none."""
     roofs = [record for record in experiment.of("roof") if "update_gb_per_s" in record]
     return {record["name"]: max(record["gb_per_s"], record["update_gb_per_s"]) for record in roofs}
 
 
 def _roof_over(experiment: Experiment, point: Record) -> tuple[float, str]:
-    """The lower of the two roofs over a point, in GFLOP/s, and its name."""
+    """The lower of the two roofs at a point, in GFLOP/s, and its name."""
     peak = _peak(experiment)
     slope, name = _slopes(experiment).get(point["level"]), point["level"]
     if point.get("in_place") and name in _slopes_in_place(experiment):
@@ -69,7 +69,7 @@ def _dashes(level: str) -> Any:
 def _draw_roofs(
     experiment: Experiment, axes: Axes, slopes: dict[str, float], low: float, high: float
 ) -> list[tuple[Place, Place]]:
-    """Returns the lines drawn."""
+    """Draws roofs, and returns the lines."""
     peak = _peak(experiment)
     assert peak is not None
     lines = []
@@ -91,7 +91,8 @@ def _place(point: Record) -> Place:
 def _draw_panel(
     experiment: Experiment, axes: Axes, points: Sequence[Record], slopes: dict[str, float], lowest: float
 ) -> list[tuple[Place, Place]]:
-    """The roofs of these levels and the points under them, from the intensity `lowest` or less; the roofs' lines."""
+    """Draws the roofs of these levels and the points under them, from the intensity `lowest` or
+    less. Returns the roofs' lines."""
     peak = _peak(experiment)
     assert peak is not None
     across, up = zip(*map(_place, points), strict=True)
@@ -126,7 +127,7 @@ Panel = tuple[Axes, Sequence[Record], list[tuple[Place, Place]]]  # its points, 
 
 
 def _finish(figure: Figure, panels: Sequence[Panel], key: str) -> None:
-    """The legend of all panels, and names beside points, which need to know how much room it leaves."""
+    """The legend of all panels, then labels beside points, which need the space that it leaves."""
     handles: dict[str, Artist] = {}
     for axes, _, _ in panels:
         artists, labels = axes.get_legend_handles_labels()
@@ -138,11 +139,11 @@ def _finish(figure: Figure, panels: Sequence[Panel], key: str) -> None:
 
 
 def _draw_kernels(experiment: Experiment, points: Sequence[Record]) -> Figure:
-    """Two panels, since points that differ in nothing but where their bytes lie would cover each other."""
+    """Two panels: points that differ only in the level of their data would cover each other."""
     slopes = _slopes(experiment)
     near = {level: slope for level, slope in slopes.items() if level != "memory"}
     far = {level: slope for level, slope in slopes.items() if level == "memory"}
-    # The roof of those in place is drawn where somebody stands under it.
+    # The roof of in-place updates is drawn only if a point belongs to it.
     owners = {point["level"] for point in points if point.get("in_place")}
     above = {level: slope for level, slope in _slopes_in_place(experiment).items() if level in owners}
     near |= {f"{level}{_IN_PLACE}": slope for level, slope in above.items() if level != "memory"}
@@ -312,7 +313,7 @@ def _readings(experiment: Experiment, points: list[Record]) -> list[Block]:
 
 
 def _functions(experiment: Experiment, points: list[Record]) -> list[Block]:
-    """Those that compute more than is counted."""
+    """Kernels that compute more than is counted."""
     peak = _peak(experiment)
     assert peak is not None
     chosen = [point for point in points if point["name"] in ("exp", "gelu", "softmax")]

@@ -1,4 +1,4 @@
-"""What another thread brings."""
+"""The gain from additional threads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from baregrad.lab.labels import plain_log_axis
 from baregrad.lab.page import Block, Heading, Page, Picture, Table, Text
 from baregrad.lab.records import Experiment, Record
 
-# Fits whose interval is wider say little.
+# Fits with a wider interval are inconclusive.
 _WIDE = 0.25
 
 
@@ -26,12 +26,12 @@ def _title(record: Record) -> str:
 
 
 def _last(experiment: Experiment, name: str) -> Record:
-    """On the most threads."""
+    """Records on the most threads."""
     return max(experiment.of("scaling", name=name), key=lambda record: int(record["threads"]))
 
 
 def _ceiling_gain(experiment: Experiment, record: Record) -> float:
-    """How much faster the machine's own loop got on as many threads."""
+    """The speedup of the machine's own loop on as many threads."""
     first = experiment.of("scaling", name=record["name"])[0]
     key = f"ceiling speedup {record['name']} {record['threads']}"
     return experiment.derive(key, record["ceiling_per_s"] / first["ceiling_per_s"])
@@ -98,7 +98,7 @@ def _speedup_picture(experiment: Experiment) -> Picture:
     for index, name in enumerate(_names(experiment)):
         records = experiment.of("scaling", name=name)
         base = records[0]["median_ns"]
-        # Between the slow and the fast runs on so many threads.
+        # Between the slow and the fast runs on this many threads.
         low = [record["speedup"] - base / record["p90_ns"] for record in records]
         high = [base / record["p10_ns"] - record["speedup"] for record in records]
         axes.errorbar(
@@ -226,7 +226,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _explanation(experiment: Experiment) -> list[Block]:
-    """Which of the works follow the machine's own loop, and which do not."""
+    """Which works scale like the machine's own loop, and which do not."""
     blocks: list[Block] = [Heading("What holds it back")]
     memory = [_last(experiment, name) for name in _names(experiment) if _last(experiment, name)["bound_by"] == "memory"]
     if memory:

@@ -65,7 +65,7 @@ def _bars(experiment: Experiment, networks: list[str]) -> Picture:
 
 
 def _system_against_arena(experiment: Experiment, network: str) -> str:
-    """What memory from the system costs beside the arena's, and what it can be put down to."""
+    """The cost of memory from the system compared with the arena, and its causes."""
     system = experiment.one("step", network=network, name="system")
     arena = experiment.one("step", network=network, name="arena")
     if system is None or arena is None:

@@ -12,7 +12,7 @@ from baregrad.lab.step_model import StepModel, fit_step_model
 OURS = "baregrad"
 OURS_IN_PYTHON = "baregrad in Python"
 PYTORCH = "PyTorch, fused AdamW"
-NEAR = 1.5  # closer than that, two times count as alike
+NEAR = 1.5  # two times within this factor count as equal
 
 
 class Sweep:
@@ -28,7 +28,8 @@ class Sweep:
 
     @property
     def compared(self) -> bool:
-        """Whether PyTorch and our package in Python both ran: same language, same weights, same threads."""
+        """Whether PyTorch and our Python package both ran: same language, same weights, same
+        threads."""
         return PYTORCH in self.names and OURS_IN_PYTHON in self.names
 
     def ns(self, name: str, hidden: int, batch: int) -> float:
@@ -43,7 +44,7 @@ class Sweep:
         return sorted(places, key=lambda place: (self.flops(*place), place))
 
     def ratio(self, hidden: int, batch: int) -> float:
-        """PyTorch's time by ours, both in Python."""
+        """PyTorch's time divided by ours, both in Python."""
         value = self.ns(PYTORCH, hidden, batch) / self.ns(OURS_IN_PYTHON, hidden, batch)
         return self.experiment.derive(f"pytorch_to_ours/{hidden}/{batch}", value)
 
@@ -58,7 +59,7 @@ class Sweep:
         return model
 
     def alike_from(self) -> float | None:
-        """The work from which on the two never differ by more than NEAR; None where they do to the end."""
+        """The work from which on the two differ by at most NEAR; None if they differ to the end."""
         found = None
         for hidden, batch in reversed(self.places()):
             ratio = self.ratio(hidden, batch)
@@ -79,7 +80,8 @@ class Sweep:
 
 
 def _heat(sweep: Sweep, peak: Record | None) -> Picture:
-    """Left how PyTorch compares, right how much of the machine we use; one of them where the other is missing."""
+    """Left: the comparison with PyTorch; right: our share of the machine's peak. One of them if the
+    other is missing."""
     maps: list[tuple[str, list[list[float]], bool]] = []  # title, values, whether factors are compared
     if sweep.compared:
         values = [[sweep.ratio(hidden, batch) for batch in sweep.batches] for hidden in sweep.hiddens]
@@ -186,7 +188,7 @@ def _model_blocks(sweep: Sweep, peak: Record | None) -> list[Block]:
 
 
 def _reversal(sweep: Sweep) -> str:
-    """Where the two come together, and whether PyTorch is ahead anywhere."""
+    """Where the two become equal, and whether PyTorch is ahead anywhere."""
     if not sweep.compared:
         return ""
     slower = [place for place in sweep.places() if sweep.ratio(*place) < 1]

@@ -1,4 +1,4 @@
-"""The wall: everybody's share of the peak over sizes and shapes, dtypes and thread counts."""
+"""The wall: the share of the peak of each library, over sizes and shapes, dtypes and thread counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _key(record: Record) -> str:
 
 
 def _share(experiment: Experiment, record: Record) -> float:
-    """Of the peak of its dtype with as many threads."""
+    """The share of the peak of its dtype with as many threads."""
     top = products.peak(experiment, record["dtype"], record["threads"])
     if not top:
         return 0.0
@@ -56,7 +56,8 @@ def _draw_skinny(experiment: Experiment, dtype: str, counts: list[int]) -> Figur
             mine = {_skinny_label(r): 100 * _share(experiment, r) for r in records if r["name"] == name}
             there = [shape for shape in shapes if shape in mine]
             keywords = products.line_of(name, names) | {"linestyle": "none"}
-            beside = 0.09 * (i - (len(names) - 1) / 2)  # else marks of equal height hide each other
+            # Otherwise marks of equal height would hide each other.
+            beside = 0.09 * (i - (len(names) - 1) / 2)
             places = [shapes.index(shape) + beside for shape in there]
             axes.plot(places, [mine[shape] for shape in there], label=products.label(name), **keywords)
         axes.set_xticks(range(len(shapes)), shapes, rotation=45)
@@ -85,7 +86,7 @@ def _squares_table(experiment: Experiment, dtype: str, threads: int) -> Table:
 
 
 def _skinny_table(experiment: Experiment, dtype: str, threads: int) -> Table:
-    """Time and memory traffic of ours beside the fastest of the others."""
+    """Time and memory traffic of ours and of the fastest other."""
     records = _select(experiment, "skinny", dtype, threads)
     rows = []
     for shape in dict.fromkeys(_skinny_label(record) for record in records):
@@ -110,7 +111,7 @@ def _skinny_table(experiment: Experiment, dtype: str, threads: int) -> Table:
 
 
 def _pairs(records: list[Record]) -> list[tuple[Record, Record]]:
-    """Ours and the fastest of the others, for each case that has both."""
+    """Ours and the fastest other, for each case that has both."""
     cases: dict[tuple[object, ...], list[Record]] = {}
     for record in records:
         cases.setdefault(tuple(record[k] for k in ("m", "n", "k", "dtype", "threads")), []).append(record)
@@ -142,7 +143,7 @@ def _result(experiment: Experiment, records: list[Record]) -> str:
 
 
 def _near(experiment: Experiment, dtype: str) -> Text:
-    """How many come near the peak at the largest size."""
+    """How many libraries come near the peak at the largest size."""
     records = _select(experiment, "square", dtype, 1)
     n = products.sizes_of(records)[-1]
     here = [record for record in records if record["n"] == n]
@@ -185,7 +186,7 @@ def _wrong(records: list[Record]) -> Text:
 
 
 def _small(experiment: Experiment, dtype: str) -> Text | None:
-    """Where the call costs more than the product."""
+    """Sizes where the call costs more than the product."""
     records = _select(experiment, "square", dtype, 1)
     n = products.sizes_of(records)[0]
     here = [record for record in records if record["n"] == n]
