@@ -35,12 +35,12 @@ const std::vector<Domain>& domains() {
       {OpId::hardswish, {{-4.4, 4.4}}},
       {OpId::divide, {{-2, 2}, {0.6, 3}}},
       {OpId::pow, {{0.3, 2.2}, {-2, 2.5}}},
-      // Quotients between 2.1 and 2.8: the remainder jumps at whole ones.
+      // Quotients between 2.1 and 2.8: the remainder jumps at integers.
       {OpId::remainder, {{4.05, 4.45}, {1.6, 1.9}}},
       {OpId::atan2, {{-2, 2}, {0.4, 2}}},
       {OpId::hypot, {{-2, 2}, {0.4, 2}}},
       {OpId::bernoulli, {{0.1, 0.9}}},
-      // Rows of positive products come out positive; these of both signs.
+      // Products of positive rows are positive; these have both signs.
       {OpId::linear, {{-2, 2}}},
   };
   return list;
@@ -77,7 +77,7 @@ Tensor Spread::draw(const Dims& shape, const Range& range) {
 }
 
 Tensors call_row(const OpRow& row, const Tensors& inputs) {
-  // The row converts to every dtype; differences of float32 say nothing.
+  // The row converts to every dtype; finite differences of float32 are too inaccurate.
   if (row.op == OpId::astype) return {astype(inputs[0], DType::Float64, true)};
   return row.call(inputs);
 }
@@ -128,15 +128,15 @@ const std::vector<OpId>& not_differentiable() {
       OpId::bitwise_left_shift, OpId::bitwise_right_shift, OpId::equal, OpId::not_equal, OpId::less,
       OpId::less_equal, OpId::greater, OpId::greater_equal, OpId::logical_and, OpId::logical_or,
       OpId::logical_xor, OpId::any, OpId::all,
-      // Steps that nobody means to differentiate, as in PyTorch.
+      // Optimizer steps are not differentiated, as in PyTorch.
       OpId::nextafter,
       // Counts and positions.
       OpId::count_nonzero, OpId::argmax, OpId::argmin, OpId::nonzero, OpId::searchsorted,
       OpId::unique,
-      // Made of nothing, or of chance.
+      // Ops without inputs, and random ops.
       OpId::fill, OpId::arange, OpId::linspace, OpId::eye, OpId::random_uniform,
       OpId::random_normal, OpId::random_int, OpId::random_perm, OpId::bernoulli,
-      // Gradients in one pass, which the rules call where nothing is recorded.
+      // One-pass gradients, which the rules call where nothing is recorded.
       OpId::layer_norm_backward, OpId::rms_norm_backward, OpId::batch_norm_backward,
       OpId::cross_entropy_backward, OpId::attention_backward};
   return list;

@@ -1,4 +1,4 @@
-// What the tests of gradients share: leaves, the values of an op's inputs, bits.
+// Helpers for tests of gradients: leaves, the values of an op's inputs, bits.
 #pragma once
 
 #include <string>
@@ -21,16 +21,16 @@ inline Tensor leaf(std::initializer_list<double> values, const Dims& shape) {
 }
 inline std::vector<double> values(const Tensor& t) { return t.to_vector<double>(); }
 
-/// Values that an op's gradient is defined and smooth at.
+/// Values where an op's gradient is defined and smooth.
 struct Range {
   double low = -2;
   double high = 2;
 };
-/// Where the inputs of an op are drawn from, one range per input (the last serves for the rest).
-/// The one place that knows which ops have poles and edges.
+/// The ranges of an op's inputs, one per input (the last applies to the rest). Only this function
+/// knows which ops have poles and edges.
 std::vector<Range> domain_of(OpId op);
 
-/// Draws values that are apart from each other and from all multiples of 1/2: no ties, no kinks,
+/// Draws values that differ from each other and from all multiples of 1/2: no ties, no kinks,
 /// nothing that a step of finite differences could cross.
 class Spread {
  public:
@@ -42,26 +42,26 @@ class Spread {
   std::vector<double> taken_;
 };
 
-/// How the row of an op is called by the tests of gradients: as it stands, but for rows that do
-/// more than float64 can follow.
+/// The call of an op's row in tests of gradients: the row's own, except for rows that do more than
+/// float64 can follow.
 Tensors call_row(const op_table::OpRow& row, const Tensors& inputs);
 
-/// Floating inputs of a row, spread; other inputs as the row makes them.
+/// Floating inputs of a row, with spread values; other inputs as the row makes them.
 Tensors smooth_inputs(const op_table::OpRow& row, std::uint64_t seed, const Dims& shape);
-/// The same from the op's range, without care for ties: any number of elements.
+/// The same from the op's range, possibly with ties, for any number of elements.
 Tensors many_inputs(const op_table::OpRow& row, std::uint64_t seed, const Dims& shape);
 
-/// New leaves with these values; what is not floating stays as it is.
+/// New leaves with these values; inputs that are not floating are passed through.
 Tensors as_leaves(const Tensors& inputs);
 
 /// The op takes float64 and is not on the list of those without a gradient.
 bool is_differentiable(OpId op);
 std::vector<OpId> differentiable_ops();
-/// The name of a test case that is an op.
+/// The name of the test case of an op.
 inline std::string op_case_name(const ::testing::TestParamInfo<OpId>& op) {
   return op_name(op.param);
 }
-/// Ops that have no gradient, and why: see the list.
+/// Ops without a gradient; the list states why.
 const std::vector<OpId>& not_differentiable();
 
 }  // namespace baregrad

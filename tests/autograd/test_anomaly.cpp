@@ -1,4 +1,4 @@
-// Anomaly mode names who made the first NaN.
+// Anomaly mode names the op that made the first NaN.
 #include <limits>
 
 #include "baregrad/error.h"
@@ -7,7 +7,7 @@
 namespace baregrad {
 namespace {
 
-/// The message must hold all of these.
+/// The message must contain all of these.
 template <class F>
 void expect_anomaly(const F& fn, const std::vector<std::string>& parts) {
   try {
@@ -62,7 +62,7 @@ TEST(Anomaly, Backward) {
   EXPECT_FALSE(x.grad().defined());
 }
 
-/// What was not finite to begin with is nobody's fault.
+/// Inputs that were not finite are not reported.
 TEST(Anomaly, NotWhereTheInputHadIt) {
   const double inf = std::numeric_limits<double>::infinity();
   const Tensor x = leaf({inf, 1});
@@ -90,7 +90,7 @@ TEST(Anomaly, OffAgainAfterTheScope) {
   EXPECT_NO_THROW(sum(sqrt(x)).backward());
 }
 
-/// An op that fails for another reason leaves the mode as it was.
+/// An op that fails for another reason does not change the mode.
 TEST(Anomaly, OtherErrorsPassThrough) {
   const Tensor x = leaf({1, 2});
   const autograd::AnomalyScope on;

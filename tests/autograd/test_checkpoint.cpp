@@ -1,4 +1,4 @@
-// checkpoint: the gradients of the plain run, bit for bit, from less memory.
+// checkpoint: the same gradients as a plain run, bit for bit, with less memory.
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "baregrad/generator.h"
@@ -61,7 +61,7 @@ TEST(Checkpoint, BitsOfThePlainRun) {
   const Tensor b = again.loss(checkpointed);
   const Generator::State after = default_generator().state();
   b.backward();
-  EXPECT_EQ(after, default_generator().state());  // backward took no random numbers
+  EXPECT_EQ(after, default_generator().state());  // backward drew no random numbers
   EXPECT_EQ(values(a), values(b));
   EXPECT_TRUE(plain.gradients() == again.gradients());
 }
@@ -113,7 +113,7 @@ TEST(Checkpoint, ThroughGrad) {
   EXPECT_EQ(run(plainly), run(checkpointed));
 }
 
-/// A parameter alone is asked for: the way to the inputs is cut off.
+/// Only the gradient of a parameter is requested: the path to the inputs is pruned.
 TEST(Checkpoint, ThroughGradOfOneOfThem) {
   const auto run = [](Way way) {
     const Tensor x = start({6}, 8);
@@ -211,7 +211,7 @@ TEST(Checkpoint, KeepsLess) {
   const auto [nodes, bytes] = kept(checkpointed);
   EXPECT_EQ(plain_nodes, 4 * 12);
   EXPECT_EQ(nodes, 4);
-  // The results of the four segments, and no more.
+  // Only the results of the four segments are kept.
   EXPECT_EQ(bytes, 4 * 64 * 64 * sizeof(double));
   EXPECT_GT(plain_bytes, 10 * bytes);
 }
@@ -239,7 +239,7 @@ TEST(Checkpoint, UndefinedResultsPassThrough) {
   sum(made[1] + made[3]).backward();
   const Tensor expected = x.detach() * 2.0 + 3.0;
   for (int i = 0; i < 3; ++i) {
-    // The order in which the engine adds up is not that of the formula.
+    // The engine accumulates in another order than the formula.
     EXPECT_DOUBLE_EQ(x.grad().data<double>()[i], expected.data<double>()[i]);
   }
   const Tensors none = autograd::checkpoint([](const Tensors&) { return Tensors{Tensor()}; }, {x});

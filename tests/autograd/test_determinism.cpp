@@ -1,4 +1,4 @@
-// The same bits again, and at any number of threads.
+// Gradients have the same bits in every run and at any number of threads.
 #include "baregrad/parallel.h"
 #include "tests/autograd/support.h"
 #include "tests/op_table/support.h"
@@ -9,7 +9,7 @@ namespace {
 
 using op_table::OpRow;
 
-/// Puts the number of threads back.
+/// Restores the number of threads.
 class Threads {
  public:
   Threads() : before_(get_num_threads()) {}
@@ -41,7 +41,7 @@ std::vector<char> gradient_bytes(const OpRow& row, const Tensors& inputs) {
   return bytes;
 }
 
-/// Large enough that threads share the work.
+/// Large enough for several threads to share the work.
 std::vector<Dims> large_shapes(const OpRow& row) {
   const Family family = op_info(row.op).family;
   if (family == Family::Product) return {{150, 170}};
@@ -69,8 +69,8 @@ TEST_P(Determinism, SameBitsTwiceAndAtEveryThreadCount) {
 
 INSTANTIATE_TEST_SUITE_P(All, Determinism, ::testing::ValuesIn(differentiable_ops()), op_case_name);
 
-/// Sums of many contributions, formed in one order: a value used by several, duplicates in an
-/// index, operands that were broadcast.
+/// Sums of many contributions in a fixed order: a value used several times, duplicates in an index,
+/// broadcast operands.
 TEST(DeterminismOfSums, WhereGradientsMeet) {
   std::vector<int> counts = several_threads();
   counts.insert(counts.begin(), 1);

@@ -1,4 +1,4 @@
-// The walk: leaves, accumulation, graphs kept and freed, hooks, grad().
+// The backward pass: leaves, accumulation, kept and freed graphs, hooks, grad().
 #include <cmath>
 
 #include "tests/autograd/support.h"
@@ -165,7 +165,7 @@ TEST(Engine, HooksSeeAndReplace) {
     seen = values(g);
     return g * 10.0;
   });
-  x.register_hook([](const Tensor&) { return Tensor(); });  // only looks
+  x.register_hook([](const Tensor&) { return Tensor(); });  // does not change the gradient
   sum(h).backward({}, true);
   EXPECT_EQ(seen, (std::vector<double>{1, 1}));
   EXPECT_EQ(values(x.grad()), (std::vector<double>{30, 30}));
@@ -222,13 +222,13 @@ TEST(Engine, SetGradChecksShapeAndPlace) {
   const Tensor x = leaf({1, 2});
   EXPECT_THROW(x.set_grad(Tensor::of<double>({1})), ShapeError);
   EXPECT_THROW((x * 1.0).set_grad(Tensor::of<double>({1, 2})), GradError);
-  EXPECT_THROW(x.set_grad(x), ValueError);  // would never die
+  EXPECT_THROW(x.set_grad(x), ValueError);  // would never be freed
   x.set_grad(Tensor::of<double>({5, 6}));
   sum(x).backward();
   EXPECT_EQ(values(x.grad()), (std::vector<double>{6, 7}));
 }
 
-/// A gradient with a history leads back to its own leaf: no cycle may come of it.
+/// A gradient with a history refers to its own leaf: this must not make a reference cycle.
 TEST(Engine, RecordedGradientsOfLeavesAreFreed) {
   const std::int64_t before = autograd::live_nodes();
   {
@@ -241,7 +241,8 @@ TEST(Engine, RecordedGradientsOfLeavesAreFreed) {
   EXPECT_EQ(autograd::live_nodes(), before);
 }
 
-/// The leaf's tensor is gone, its graph is not: the gradient goes nowhere, the others go on.
+/// The leaf's tensor is gone, its graph is not: its gradient is dropped, the others are
+/// accumulated.
 TEST(Engine, ALeafWithoutItsTensor) {
   const Tensor x = leaf({1, 2});
   Tensor y;
@@ -253,7 +254,7 @@ TEST(Engine, ALeafWithoutItsTensor) {
   EXPECT_EQ(values(x.grad()), (std::vector<double>{3, 4}));
 }
 
-// All of them wait for their turn at once.
+// All nodes are ready at once.
 TEST(Engine, AHundredThousandOpsWide) {
   constexpr int kParts = 100000;
   const Tensor x = leaf({1});

@@ -1,4 +1,4 @@
-// Functions with a gradient of their own.
+// Functions with their own gradient.
 #include <array>
 #include <map>
 #include <optional>
@@ -37,7 +37,7 @@ struct Exp : autograd::Function<Exp> {
   }
 };
 
-/// Arguments of other types, two results, nothing needed for the undefined one.
+/// Non-tensor arguments, two results, no gradient for the undefined one.
 struct ScaledPair : autograd::Function<ScaledPair> {
   static constexpr const char* kName = "scaled_pair";
   static Tensors forward(Context& context, const Tensor& x, double by, const Tensor& y) {
@@ -135,7 +135,7 @@ TEST(Function, ASavedResultOverwrittenIsNoticed) {
   EXPECT_THROW(sum(y).backward(), GradError);
 }
 
-/// Written after: what follows the write sees it, what is saved does not need it.
+/// Written after the save: later ops see the write, and the saved tensor is not needed.
 TEST(Function, AResultMayBeWrittenInto) {
   const Tensor x = leaf({1, 2});
   const Tensor y = Cube::apply(x);
@@ -205,7 +205,7 @@ struct Identity : autograd::Function<Identity> {
   static Tensors backward(Context&, const Tensors& g) { return {g[0] * -1.0}; }
 };
 
-/// What forward hands through is a new handle: the argument's own history stays.
+/// A tensor that forward returns unchanged is a new handle: the argument's history stays.
 TEST(Function, AnArgumentHandedThrough) {
   const Tensor x = leaf({1, 2});
   const Tensor y = Identity::apply(x);
@@ -236,7 +236,7 @@ TEST(Function, NothingIsKeptAlive) {
   EXPECT_EQ(current_allocator().stats().live_bytes, bytes);
 }
 
-/// Gives memory of its own as a gradient.
+/// Returns its own memory as a gradient.
 struct GivesBorrowed : autograd::Function<GivesBorrowed> {
   static constexpr const char* kName = "gives_borrowed";
   static inline float memory[4];
@@ -253,21 +253,21 @@ TEST(Function, BorrowedMemoryIsNotAddedTo) {
     return std::vector<float>(GivesBorrowed::memory, GivesBorrowed::memory + 4);
   };
   const Tensor w = ones({4}).requires_grad_();
-  // It comes second to a gradient that others hold, ...
+  // It is added to a gradient that others hold, ...
   const Tensor x = w * 1.0;
   const Tensor z = w * 1.0;
   const Tensor made = GivesBorrowed::apply(x);
   sum((x + z) + made).backward();
   EXPECT_EQ(now(), fives);
   EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>(4, 7.0F)));
-  // ... first, ...
+  // ... arrives first, ...
   w.zero_grad();
   const Tensor y = w * 1.0;
   const Tensor later = y * 3.0;
   sum(GivesBorrowed::apply(y) + later).backward();
   EXPECT_EQ(now(), fives);
   EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>(4, 8.0F)));
-  // ... and straight to a leaf, twice.
+  // ... and goes straight to a leaf, twice.
   w.zero_grad();
   sum(GivesBorrowed::apply(w)).backward();
   sum(GivesBorrowed::apply(w)).backward();
@@ -277,7 +277,7 @@ TEST(Function, BorrowedMemoryIsNotAddedTo) {
 
 // ---- Containers of tensors ---------------------------------------------------------------------
 
-/// x0 + 2 x1 + 3 x2 ... of all it is given, and a number.
+/// x0 + 2 x1 + 3 x2 ... of all arguments, and a number.
 struct Weighted : autograd::Function<Weighted> {
   static constexpr const char* kName = "weighted";
   template <class List>
@@ -327,7 +327,7 @@ TEST(Function, TakesContainersOfTensors) {
       "");
 }
 
-/// A pair, a map, an optional: tensors in the order in which they stand there.
+/// A pair, a map, an optional: tensors in their order in the containers.
 struct Nested : autograd::Function<Nested> {
   static constexpr const char* kName = "nested";
   using Map = std::map<std::string, Tensor>;
@@ -353,7 +353,7 @@ TEST(Function, TakesTensorsInPairsMapsAndOptionals) {
   EXPECT_EQ(values(a.grad()), (std::vector<double>{2, 2}));
   EXPECT_EQ(values(b.grad()), (std::vector<double>{3, 3}));
   EXPECT_EQ(values(m.grad()), (std::vector<double>{4, 4}));
-  // One that is not there has its place, as an undefined one does.
+  // An absent tensor takes a place, like an undefined one.
   EXPECT_NO_THROW(
       sum(Nested::apply(std::pair(x, 3), Nested::Map{{"b", b}, {"a", a}}, std::optional<Tensor>()))
           .backward());

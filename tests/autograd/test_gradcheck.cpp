@@ -1,4 +1,4 @@
-// gradcheck itself: it must find what is wrong, and say where.
+// gradcheck itself: it must detect wrong gradients and say where they are.
 #include "baregrad/error.h"
 #include "tests/autograd/support.h"
 
@@ -9,7 +9,7 @@ using autograd::Context;
 using autograd::gradcheck;
 using autograd::gradgradcheck;
 
-/// Right but for one element, by one part in 100,000.
+/// Correct except for one element, by one part in 100,000.
 struct SlightlyOff : autograd::Function<SlightlyOff> {
   static constexpr const char* kName = "slightly_off";
   static Tensor forward(Context& context, const Tensor& x) {

@@ -1,4 +1,4 @@
-// In-place ops and views: gradients where they are defined, errors where they are not.
+// In-place ops and views: gradients where they are defined, else errors.
 #include "tests/autograd/support.h"
 
 namespace baregrad {
@@ -145,7 +145,7 @@ TEST(InPlace, FillForgets) {
   EXPECT_EQ(values(x.grad()), (std::vector<double>{1, 1}));
 }
 
-/// Parameters are often made as views: reshaped, or parts of one buffer.
+/// Parameters are often views: reshaped, or parts of one buffer.
 TEST(InPlace, ALeafThatIsAViewStaysOne) {
   const Tensor buffer = Tensor::of<double>({1, 2, 3, 4});
   const Tensor w = reshape(narrow(buffer, 0, 0, 2), {2, 1}).requires_grad_();

@@ -1,4 +1,4 @@
-// Gradients at ties, kinks and poles. All expected numbers are what PyTorch 2.13 prints for the
+// Gradients at ties, kinks and poles. The expected numbers are the output of PyTorch 2.13 for the
 // same call, with the gradient 1, 2, 3, ... of the result.
 #include <cmath>
 #include <functional>
@@ -13,7 +13,7 @@ using Values = std::vector<double>;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// A NaN equals a NaN; the sign of a zero does not count; the last bits may differ.
+/// NaN equals NaN; the sign of zero does not count; the last bits may differ.
 void expect_values(const Tensor& got, const Values& want, const std::string& what) {
   ASSERT_TRUE(got.defined()) << what;
   const Values have = values(got);
@@ -219,7 +219,7 @@ TEST(Kinks, SpreadOfConstants) {
                   {kNaN});
 }
 
-/// With the gradient's gradient, which PyTorch gives for the sum of the first.
+/// With the second derivative, which PyTorch computes for the sum of the first.
 void expect_both(const std::string& what, const Tensor& x,
                  const std::function<Tensor(const Tensor&)>& fn, const Values& first,
                  const Values& second) {
@@ -263,7 +263,7 @@ TEST(Kinks, Signs) {
 TEST(Kinks, TheBranchNotTaken) {
   expect_gradient("where over log", leaf({-1, 1}),
                   [](const Tensor& x) { return where(x > 0, log(x), x); }, {1, 2});
-  // Zero times the infinite slope of the root: known, and the same in PyTorch.
+  // Zero times the infinite slope of the root: a known case, the same in PyTorch.
   expect_gradient("where over sqrt", leaf({0, 4}),
                   [](const Tensor& x) { return where(x > 0, sqrt(x), 0.0); }, {kNaN, 0.5});
   expect_gradients("NaN not taken", {leaf({kNaN, 1}), leaf({1, kNaN})},
@@ -302,7 +302,7 @@ TEST(Kinks, InfinitiesInExponents) {
                   {1, 0.38635147178002941, -1.3863514717800294});
 }
 
-/// Equal values keep their order when sorted, so gradients do too.
+/// The sort is stable, so gradients of equal values keep their order too.
 TEST(Kinks, SortedTies) {
   expect_gradient("up", leaf({2, 1, 2, 1}), [](const Tensor& x) { return sort(x); }, {3, 1, 4, 2});
   expect_gradient("down", leaf({2, 1, 2, 1}), [](const Tensor& x) { return sort(x, -1, true); },

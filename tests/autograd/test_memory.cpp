@@ -1,4 +1,4 @@
-// Memory: failing at every allocation of a training step, and none kept.
+// Memory: every allocation of a training step fails once, and no memory leaks.
 #include <new>
 
 #include "baregrad/allocator.h"
@@ -82,7 +82,7 @@ TEST(Memory, FailingAtEveryAllocationOfAStep) {
   }
 }
 
-/// A write in place that fails leaves values, history and gradients as they were.
+/// An in-place write that fails leaves values, history and gradients unchanged.
 TEST(Memory, AFailedWriteChangesNothing) {
   PoolAllocator pool;
   FaultInjectingAllocator faulty(pool);

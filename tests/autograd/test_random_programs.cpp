@@ -1,7 +1,7 @@
-// Random programs of views, in-place writes, detach and no_grad, each run twice side by side: with
-// the engine's views, and in a functional form that knows none. There a storage is an immutable
-// flat tensor, a view a list of positions in it, a read a `take`, a write a new flat tensor. Values
-// must agree after every step, and gradients in the end.
+// Random programs of views, in-place writes, detach and no_grad. Each runs twice: with the engine's
+// views, and in a functional form without views. In that form a storage is an immutable flat
+// tensor, a view is a list of positions in it, a read is a `take`, and a write makes a new flat
+// tensor. Values must agree after every step, and gradients at the end.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -40,15 +40,15 @@ Tensor with_value(const Tensor& history, const Tensor& now) {
   return history + (now - history).detach();
 }
 
-/// The tensors that share a history: a result or a detached handle, and all views of it. Several
-/// may share a storage: they see the same values, each with gradients of its own.
+/// The tensors that share a history: a result or a detached handle, with all its views. Several
+/// groups may share a storage: they see the same values, but have separate gradients.
 struct Group {
   int storage;
   Tensor flat;
 };
 
 struct Variable {
-  Tensor tensor;  ///< of the form with views
+  Tensor tensor;  ///< of the program with views
   int group;
   Dims shape;
   Positions at;
@@ -61,9 +61,9 @@ class Program {
   explicit Program(std::uint64_t seed) : rng_(seed) {}
 
   void run();
-  /// A step was refused; the program went on without it.
+  /// A step was refused; the program continued without it.
   bool refused() const { return refused_; }
-  /// The way back was: nothing could be compared.
+  /// Backward was refused: nothing could be compared.
   bool raised() const { return raised_; }
   bool has_gradients() const { return has_gradients_; }
 
@@ -74,7 +74,7 @@ class Program {
   bool chance(double p) { return static_cast<double>(rng_() >> 11) * 0x1p-53 < p; }
   double number() { return 2 * (static_cast<double>(rng_() >> 11) * 0x1p-53) - 1; }
   std::size_t any_variable() {
-    // The newest are the likelier.
+    // Newer variables are more likely.
     const auto n = static_cast<std::int64_t>(variables_.size());
     return static_cast<std::size_t>(chance(0.5) ? n - 1 - roll(std::min<std::int64_t>(n, 4))
                                                 : roll(n));
@@ -94,7 +94,7 @@ class Program {
     return v.untracked ? value.detach() : value;
   }
   void store(const Variable& v, const Tensor& value);
-  /// One of `count` ways to do something to a variable; the log can be read beside the code.
+  /// One of `count` operations on a variable; the log follows the code.
   std::int64_t choose(const char* kind, std::int64_t count, std::size_t k, std::size_t with = 0) {
     const std::int64_t choice = roll(count);
     log_ += std::string(autograd::is_grad_enabled() ? "" : "no_grad ") + kind + " " +
@@ -145,7 +145,7 @@ void Program::add_result(const Tensor& tensor, const Tensor& functional) {
   variables_.push_back(std::move(v));
 }
 
-/// A write through `v`: its group learns of it with gradients, others on the storage without.
+/// A write through `v`: its group sees it with gradients, other groups on the storage without.
 void Program::store(const Variable& v, const Tensor& value) {
   Group& own = groups_[static_cast<std::size_t>(v.group)];
   const Tensor full = reshape(broadcast_to(value, v.shape), {v.tensor.numel()});
@@ -205,7 +205,7 @@ void Program::compute(std::size_t k) {
   }
 }
 
-/// Views are made by the engine on one side and counted out by hand on the other.
+/// Views are made by the engine in one program, and computed by hand in the other.
 void Program::view(std::size_t k) {
   const Variable v = variables_[k];
   if (v.at.empty()) return;
@@ -213,7 +213,7 @@ void Program::view(std::size_t k) {
   const auto axis = static_cast<int>(ndim == 0 ? 0 : roll(ndim));
   Tensor tensor;
   Dims shape = v.shape;
-  // From the place of an element in the view to its place in `v`.
+  // From the position of an element in the view to its position in `v`.
   std::function<Positions(const Positions&)> from = [](const Positions& at) { return at; };
   switch (choose("view", 12, k)) {
     case 0: {  // slice
@@ -344,7 +344,7 @@ void Program::view(std::size_t k) {
       };
       break;
     }
-    case 10: {  // as_strided; what lies beyond its input brings no gradient, so only within
+    case 10: {  // as_strided; only within its input, since elements beyond it get no gradient
       const std::set<std::int64_t> reach(v.at.begin(), v.at.end());
       const Dims wanted{1 + roll(3), 1 + roll(2)};
       const Dims strides{roll(4), roll(3)};
@@ -360,7 +360,7 @@ void Program::view(std::size_t k) {
       variables_.push_back(std::move(seen));
       return;
     }
-    default: {  // detach: the same elements, a history of its own
+    default: {  // detach: the same elements, a new history
       if (!v.is_distinct()) return;
       Variable apart = v;
       apart.tensor = v.tensor.detach();
@@ -401,7 +401,7 @@ void Program::index_put(std::size_t k) {
   index_put_(v.tensor, {at}, index(u.tensor, {at}) * 0.7, adds);
   Tensor value = reshape(read(v), {v.tensor.numel()});
   const Tensor source = reshape(read(u), {v.tensor.numel()}) * 0.7;
-  // All values are picked first, then written one row after the other.
+  // All values are taken first, then written one row after the other.
   for (const std::int64_t row : rows) {
     Positions place(static_cast<std::size_t>(width));
     std::iota(place.begin(), place.end(), row * width);
@@ -515,12 +515,12 @@ void Program::step() {
     } else if (kind < 7) {
       view(k);
     } else {
-      // Leaves refuse: rarely tried.
+      // Leaves refuse writes: rarely tried.
       const bool of_leaf = variables_[k].group < static_cast<int>(leaves_.size());
       write(of_leaf && chance(0.9) ? leaves_.size() + static_cast<std::size_t>(roll(4)) : k);
     }
   } catch (const GradError& e) {
-    // Refused, and nothing was changed.
+    // Refused without any change.
     EXPECT_TRUE(is_legitimate(e)) << e.what();
     EXPECT_EQ(variables_.size(), count);
     refused_ = true;
@@ -535,7 +535,7 @@ void Program::step() {
 }
 
 void Program::check_gradients() {
-  // A few of the variables, each element with a weight of its own.
+  // Some of the variables; each element has its own weight.
   Tensor total;
   Tensor functional_total;
   for (int i = 0; i < 4; ++i) {
@@ -586,7 +586,7 @@ void Program::check_gradients() {
 void Program::run() {
   const Dims shapes[] = {{4}, {2, 3}, {3, 4}, {6}, {2, 2, 2}};
   for (int i = 0; i < 3; ++i) add_leaf(shapes[roll(5)]);
-  // Something to write into: leaves refuse.
+  // A target to write to; leaves refuse writes.
   for (std::size_t k = 0; k < 3; ++k) {
     add_result(variables_[k].tensor * 1.5, read(variables_[k]) * 1.5);
   }
@@ -619,7 +619,7 @@ TEST(RandomPrograms, HaveTheGradientsOfTheirFunctionalForm) {
   RecordProperty("refused", refused);
   RecordProperty("raised", raised);
   RecordProperty("compared", useful);
-  // An engine that refuses everything would be right every time.
+  // An engine that refuses every step would pass otherwise.
   EXPECT_GT(useful, count * 6 / 10) << raised << " of " << count << " raised";
 }
 

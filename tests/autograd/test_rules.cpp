@@ -1,4 +1,4 @@
-// Every row of the op table: its gradient and its gradient's gradient against finite differences.
+// Every row of the op table: its gradient and second derivative against finite differences.
 #include <algorithm>
 
 #include "autograd/rules.h"
@@ -57,7 +57,7 @@ TEST_P(Rule, HoldsForContiguousInputs) {
 }
 
 TEST_P(Rule, HoldsForEveryLayout) {
-  // This row looks at memory, not at elements.
+  // This row tests memory, not elements.
   if (GetParam() == OpId::as_strided) return;
   for (const op_table::LayoutKind kind : op_table::kLayouts) {
     Tensors inputs = smooth_inputs(row(), 2, {3, 4});
@@ -75,7 +75,7 @@ TEST_P(Rule, HoldsForNothing) {
   for (const Dims& shape : {Dims{0}, Dims{0, 3}, Dims{3, 0}}) {
     const Tensors inputs = as_leaves(smooth_inputs(row(), 4, shape));
     check(inputs, to_string(shape));
-    // And the gradients are there, with the shapes of the inputs.
+    // The gradients exist, with the shapes of the inputs.
     Tensors outputs = call_row(row(), inputs);
     std::erase_if(outputs, [](const Tensor& t) { return !t.requires_grad(); });
     Tensors seeds;
@@ -124,7 +124,7 @@ TEST_P(Rule, HoldsForViews) {
   EXPECT_EQ(autograd::gradgradcheck(fn, inputs), "");
 }
 
-/// One input wants its gradient and the others do not: what is kept must suffice.
+/// One input at a time requires a gradient: what the op keeps must suffice.
 TEST_P(Rule, HoldsForEachInputAlone) {
   const Tensors inputs = smooth_inputs(row(), 8, {3, 4});
   for (std::size_t k = 0; k < inputs.size(); ++k) {

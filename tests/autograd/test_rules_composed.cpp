@@ -1,5 +1,5 @@
-// Public functions that are made of ops, and the many forms of ops: their gradients against finite
-// differences, first and second.
+// Composed public functions, and the many forms of ops: first and second derivatives against finite
+// differences.
 #include <functional>
 #include <limits>
 #include <ostream>
@@ -38,7 +38,7 @@ Tensor mask(std::initializer_list<int> v, const Dims& shape) {
 Case one(std::string name, std::vector<Input> inputs, std::function<Tensor(const Tensors&)> fn) {
   return {std::move(name), std::move(inputs), [fn](const Tensors& in) { return Tensors{fn(in)}; }};
 }
-/// Of one input [3,4].
+/// For one input [3,4].
 Case of_x(std::string name, std::function<Tensor(const Tensor&)> fn) {
   return one(std::move(name), {{{3, 4}}}, [fn](const Tensors& in) { return fn(in[0]); });
 }
@@ -137,7 +137,7 @@ void add_movement(std::vector<Case>& r) {
                }});
   r.push_back({"chunk", {{{5, 2}}}, [](const Tensors& in) { return chunk(in[0], 3, 0); }});
   r.push_back({"unstack", {{{2, 3}}}, [](const Tensors& in) { return unstack(in[0], 1); }});
-  // Only one part of several is used.
+  // Only one of several parts is used.
   r.push_back({"split_one", {{{6}}}, [](const Tensors& in) {
                  return Tensors{split(in[0] * in[0], 2, 0)[1]};
                }});
@@ -215,7 +215,7 @@ void add_movement(std::vector<Case>& r) {
 void add_picking(std::vector<Case>& r) {
   const auto idx = [&](const char* name, std::vector<Index> at) {
     r.push_back(of_x(std::string("index_") + name, [at](const Tensor& x) { return index(x, at); }));
-    // And written there: with and without adding up, from a value that is broadcast or not.
+    // Writes: with and without accumulation, from values that are broadcast or not.
     for (const bool adds : {false, true}) {
       const std::string put = std::string("index_put_") + name + (adds ? "_add" : "");
       r.push_back(one(put, {{{3, 4}}, {{3, 4}}}, [at, adds](const Tensors& in) {
@@ -359,7 +359,7 @@ void add_reductions(std::vector<Case>& r) {
                       [fn, f](const Tensors& in) { return fn(in[0], f.axes, f.keepdims); }));
     }
   }
-  // Of one element these are constants, or nothing.
+  // For one element these are constants, or empty.
   for (const Form& form : forms) {
     if (std::string(form.name) == "none") continue;
     const Form f = form;
@@ -372,8 +372,8 @@ void add_reductions(std::vector<Case>& r) {
     r.push_back(one(std::string("var_1_") + f.name, {{{2, 3, 2}}},
                     [f](const Tensors& in) { return var(in[0], f.axes, 1.0, f.keepdims); }));
   }
-  // Zeros among the factors: none, one, several to a line. Only there are they exact: what is taken
-  // off is the value that the input starts with.
+  // Zeros among the factors: none, one, or several per line. Exact only at zeros: the offset
+  // subtracted is the initial value of the input.
   const Tensor zero = mask({0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0}, {3, 4});
   const Tensor start = where(zero, Spread(kSeed).draw({3, 4}), 0.0);
   const auto holed = [start](const Tensor& x) { return x - start; };
@@ -446,7 +446,7 @@ TEST_P(Composed, GradientsHold) {
 INSTANTIATE_TEST_SUITE_P(All, Composed, ::testing::ValuesIn(cases()),
                          [](const ::testing::TestParamInfo<Case>& c) { return c.param.name; });
 
-/// A count has no slope: its gradient is zero, not missing.
+/// The slope of a count is zero: the gradient is zero, not missing.
 TEST(ComposedRules, NormOfOrderZeroHasAZeroGradient) {
   const Tensor x = leaf({1, 0, 2});
   const Tensor y = norm(x, 0.0);
@@ -455,7 +455,7 @@ TEST(ComposedRules, NormOfOrderZeroHasAZeroGradient) {
   EXPECT_FALSE(count_nonzero(x).requires_grad());
 }
 
-/// Gradients come back in the dtype of the input, through conversions and mixed operands.
+/// Gradients have the dtype of the input, through conversions and mixed operands.
 TEST(ComposedRules, GradientsHaveTheDTypeOfTheirInput) {
   const Tensor half = ones({3}, DType::Float16).requires_grad_();
   const Tensor single = full({3}, 2.0, DType::Float32).requires_grad_();

@@ -1,4 +1,4 @@
-// Tensor::set_data: other elements under every handle, in graphs and views from before.
+// Tensor::set_data: replaces the elements under every handle, including existing graphs and views.
 #include "baregrad/error.h"
 #include "tests/autograd/support.h"
 #include "tests/message_of.h"
@@ -76,7 +76,7 @@ TEST(SetData, ViewsFromBeforeKeepTheOldElements) {
   // Recorded before, it still leads to the leaf.
   sum(square(view)).backward();
   EXPECT_EQ(doubles(x.grad()), (std::vector<double>{2, 4, 6, 8}));
-  // Written into since, what it is a view of cannot be told.
+  // Written since: its base is no longer known.
   {
     const no_grad off;
     view.fill_(0);

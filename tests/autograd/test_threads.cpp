@@ -1,4 +1,4 @@
-// Several threads: graphs that share leaves, and one graph walked by two at once.
+// Several threads: graphs that share leaves, and one graph with two backwards at once.
 #include <atomic>
 #include <barrier>
 #include <string>
@@ -45,7 +45,7 @@ TEST(Threads, GradientsOfSharedLeavesAddUp) {
     const Tensor h = relu(matmul(x, w) + b);
     return sum(h * h) + sum(narrow(w, 0, 1, 2) * b);
   };
-  // Whole numbers: sums are exact in any order.
+  // Integers: sums are exact in any order.
   std::vector<double> want_w(30);
   std::vector<double> want_b(5);
   for (int i = 0; i < kThreads; ++i) {
@@ -60,7 +60,7 @@ TEST(Threads, GradientsOfSharedLeavesAddUp) {
   EXPECT_EQ(values(b.grad()), want_b);
 }
 
-/// One graph, walked by several at the same time, each to its own leaf's gradient.
+/// One graph, with several backwards at the same time, each for another leaf.
 TEST(Threads, OneGraphWalkedBySeveral) {
   constexpr int kRounds = 30;
   for (const int threads : {2, 4}) {
@@ -77,7 +77,7 @@ TEST(Threads, OneGraphWalkedBySeveral) {
   }
 }
 
-/// With capture: a node met by two walks must still be taken once by each.
+/// With capture: a node reached by two backwards must still run once in each.
 TEST(Threads, GradOfOneGraphBySeveral) {
   constexpr int kRounds = 60;
   const Tensor x = whole_numbers({3, 4}, 4).requires_grad_();
@@ -98,7 +98,7 @@ TEST(Threads, GradOfOneGraphBySeveral) {
   EXPECT_EQ(wrong, 0);
 }
 
-/// A view brought up to date by whoever looks first.
+/// A view is brought up to date by the first thread that reads it.
 TEST(Threads, AViewOfAWrittenBaseReadBySeveral) {
   for (int round = 0; round < 20; ++round) {
     const Tensor x = whole_numbers({6}, 5).requires_grad_();
@@ -121,7 +121,7 @@ TEST(Threads, AViewWithoutHistoryReadBySeveral) {
   }
 }
 
-// Neither keeps the graph: whoever comes too late is told so, and nobody reads what is gone.
+// Neither keeps the graph: the later one gets an error, and no freed memory is read.
 TEST(Threads, ASharedTrunkFreedByWhoeverIsFirst) {
   for (int round = 0; round < 200; ++round) {
     const Tensor x = ones({40}, DType::Float64).requires_grad_();

@@ -1,4 +1,4 @@
-// Memory that ends at a page nobody may touch: a kernel that reads or writes one byte beyond its
+// Memory that ends at an inaccessible page: a kernel that reads or writes one byte beyond its
 // elements crashes, with or without a sanitizer.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace baregrad::test {
 
 class FencedBuffer {
  public:
-  /// `size` bytes up to the fence; what lies before them is filled with a pattern.
+  /// `size` bytes up to the fence; the bytes before them hold a pattern.
   explicit FencedBuffer(std::size_t size)
       : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
         room_((size / page_ + 2) * page_),

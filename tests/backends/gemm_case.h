@@ -1,5 +1,5 @@
-// One matrix product under test: operands in buffers of exactly their size, the reference beside
-// it.
+// One matrix product under test: operands in buffers of exactly their size, and the reference
+// result.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,13 @@
 
 namespace baregrad::test {
 
-/// How a matrix lies in memory.
+/// The layout of a matrix.
 enum class MatrixLayout {
   Rows,        ///< row-major
   Columns,     ///< column-major
-  PaddedRows,  ///< row-major, rows further apart than they are long
+  PaddedRows,  ///< row-major with gaps between the rows
   PaddedColumns,
-  EverySecond,   ///< no unit stride at all
+  EverySecond,   ///< no unit stride
   ReversedRows,  ///< negative row stride
   ReversedColumns,
   OneRow,     ///< row stride 0
@@ -50,7 +50,7 @@ inline constexpr MatrixLayout kWriteLayouts[] = {
 template <class T>
 using Raw = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 
-/// A matrix that ends at a page nobody may touch.
+/// A matrix that ends at an inaccessible page.
 template <class T>
 class FencedMatrix {
  public:
@@ -159,9 +159,9 @@ struct GemmOptions {
   Activation activation = Activation::None;
 };
 
-/// Relative to the sum of |a||b|: equal products, as a stride of 0 gives them, round the same way
-/// many times, up to the end of a block of k. And for 16 bits one unit in the last place: the
-/// f32 sum may lie on the other side of a tie.
+/// Relative to the sum of |a||b|: equal products, as with a stride of 0, round in the same
+/// direction many times, up to the end of a block of k. For 16 bits one unit in the last place is
+/// added: the f32 sum may lie on the other side of a tie.
 template <class T>
 double allowed_error(FencedMatrix<T>& a, FencedMatrix<T>& b, std::int64_t i, std::int64_t j,
                      std::int64_t k, double want) {
@@ -177,7 +177,7 @@ double allowed_error(FencedMatrix<T>& a, FencedMatrix<T>& b, std::int64_t i, std
   return size;
 }
 
-/// Runs one product and compares all of C, and what lies between its elements, with the reference.
+/// Runs one product and compares all of C, and the gaps between its elements, with the reference.
 template <class T>
 void check_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const GemmOptions& options = {},
                 std::uint64_t seed = 1) {
@@ -243,7 +243,7 @@ void check_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const GemmOption
       got = want;
     }
   }
-  // What lies between the elements is untouched.
+  // The gaps between the elements are unchanged.
   ASSERT_EQ(std::memcmp(c.all(), expected.data(), c.count() * sizeof(Raw<T>)), 0) << where(-1, -1);
   ASSERT_TRUE(c.intact_before());
 }

@@ -1,4 +1,4 @@
-// Values that kernels are tested on: the edges of every type, and random ones from a fixed seed.
+// Test values for kernels: the edges of every type, and random values from a fixed seed.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@ inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-/// How T lies in memory: bools are bytes.
+/// The storage type of T: bools are bytes.
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 
@@ -98,7 +98,8 @@ Stored<T> random_value(std::mt19937_64& rng) {
   if constexpr (std::is_same_v<T, bool>) {
     return static_cast<std::uint8_t>(rng() & 1);
   } else if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    // Half of them of everyday size, the others any bit pattern but NaN, of which edges have some.
+    // Half of them of ordinary magnitude, the others any bit pattern but NaN, which the edges
+    // include.
     if (rng() & 1) return static_cast<T>(std::uniform_real_distribution<double>(-12, 12)(rng));
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
     const T value = std::bit_cast<T>(static_cast<Bits>(rng()));
@@ -106,7 +107,7 @@ Stored<T> random_value(std::mt19937_64& rng) {
   } else if constexpr (kIsHalf<T>) {
     return T::from_bits(static_cast<std::uint16_t>(rng()));
   } else {
-    // Small ones too: random 64-bit integers are all large.
+    // Small ones too: random 64-bit integers are almost always large.
     const int drop = static_cast<int>(rng() % (8 * sizeof(T)));
     return static_cast<T>(static_cast<T>(rng()) >> drop);
   }

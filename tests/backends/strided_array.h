@@ -1,4 +1,4 @@
-// An array of any dtype laid out in any way, for tests of the kernels that walk views.
+// An array of any dtype and layout, for tests of kernels that walk views.
 #pragma once
 
 #include <bit>
@@ -28,7 +28,7 @@ inline std::int64_t product(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-/// A number of any dtype, whole: integers keep all 64 bits.
+/// A number of any dtype, without rounding: integers keep all 64 bits.
 struct Number {
   long double real = 0;
   std::uint64_t bits = 0;  ///< two's complement of integers
@@ -71,7 +71,7 @@ inline constexpr LayoutKind kLayouts[] = {LayoutKind::Contiguous, LayoutKind::Tr
                                           LayoutKind::Reversed,   LayoutKind::EverySecond,
                                           LayoutKind::Repeated,   LayoutKind::Misaligned};
 
-/// Owns exactly the bytes its elements span, so that ASan sees any access beside them.
+/// Owns exactly the bytes that its elements span, so that ASan detects any access outside them.
 class StridedArray {
  public:
   StridedArray(DType dtype, Shape shape, LayoutKind kind = LayoutKind::Contiguous)
@@ -140,7 +140,7 @@ class StridedArray {
   char* data_ = nullptr;
 };
 
-/// x's shape with the axes of the mask of size 1.
+/// x's shape, with size 1 for the axes of the mask.
 inline Shape reduced_shape(Shape shape, std::uint32_t mask) {
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if ((mask >> i & 1) != 0) shape[i] = 1;
@@ -148,7 +148,7 @@ inline Shape reduced_shape(Shape shape, std::uint32_t mask) {
   return shape;
 }
 
-/// For every output position, the row-major positions of x behind it.
+/// For every output position, the row-major positions of x that it reduces.
 inline std::vector<Shape> groups(const Shape& shape, std::uint32_t mask) {
   std::vector<Shape> result(static_cast<std::size_t>(product(reduced_shape(shape, mask))));
   for (std::int64_t p = 0; p < product(shape); ++p) {
@@ -167,7 +167,7 @@ inline std::vector<Shape> groups(const Shape& shape, std::uint32_t mask) {
   return result;
 }
 
-/// Distance from the exact value in units of the last place of `dtype`'s result.
+/// Distance from the exact value in units of the last place of the result's `dtype`.
 inline long double ulp_error(DType dtype, double got, long double want) {
   if (std::isnan(got) || std::isnan(want)) return std::isnan(got) == std::isnan(want) ? 0 : 1e30L;
   if (std::isinf(got) || std::isinf(want)) return got == static_cast<double>(want) ? 0 : 1e30L;

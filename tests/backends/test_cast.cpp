@@ -1,5 +1,5 @@
 // Casts of every pair of dtypes on every instruction set: against the reference, and the reference
-// against values worked out by hand.
+// against values computed by hand.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -24,8 +24,7 @@ CastFn cast_of(Isa isa, DType from, DType to) {
   return table(isa).cast[static_cast<int>(from)][static_cast<int>(to)];
 }
 
-/// Floats in whose lowest bits every rounding to 16 bits is decided: ties, and a bit to either
-/// side.
+/// Floats whose lowest bits decide the rounding to 16 bits: ties, and one bit to either side.
 std::vector<float> floats_about_ties() {
   std::vector<float> values;
   for (std::uint32_t high = 0; high < 0x10000; ++high) {
@@ -37,7 +36,7 @@ std::vector<float> floats_about_ties() {
   return values;
 }
 
-/// Doubles about the ties of both 16-bit formats, too close to them for a float to tell.
+/// Doubles next to the ties of both 16-bit formats, closer to them than a float can express.
 std::vector<double> doubles_about_ties() {
   std::vector<double> values;
   const auto about = [&](double a, double b) {
@@ -60,7 +59,7 @@ std::vector<double> doubles_about_ties() {
   return values;
 }
 
-/// 64-bit integers about the ties of bfloat16, float32 and float64.
+/// 64-bit integers next to the ties of bfloat16, float32 and float64.
 template <class T>
 std::vector<T> integers_about_ties(std::mt19937_64& rng) {
   std::vector<T> values;
@@ -96,7 +95,7 @@ std::vector<Stored<T>> sources() {
       values.insert(values.end(), more.begin(), more.end());
     };
     if constexpr (std::is_floating_point_v<T>) {
-      // About the ends of every integer range.
+      // Values next to the ends of every integer range.
       for (const int digits : {7, 8, 15, 16, 31, 32, 63, 64}) {
         const T end = std::ldexp(T(1), digits);
         for (const T x :
@@ -120,7 +119,8 @@ bool is_nan(T x) {
     return x != x;
 }
 
-/// The same bits, or both NaN of one sign: which NaN it is differs, as F16C makes them quiet.
+/// The same bits, or both NaN of the same sign: the payload may differ, since F16C makes NaNs
+/// quiet.
 template <class T>
 bool same_but_for_payload(T a, T b) {
   if (std::memcmp(&a, &b, sizeof(T)) == 0) return true;
@@ -131,8 +131,7 @@ bool same_but_for_payload(T a, T b) {
     return std::signbit(static_cast<double>(a)) == std::signbit(static_cast<double>(b));
 }
 
-/// Elements of one dtype, by their bytes: casts are judged pair by pair without a function for
-/// each.
+/// The elements of one dtype as bytes: casts are compared pair by pair without a function for each.
 struct Elements {
   DType dtype = DType::Bool;
   std::vector<std::byte> bytes;
@@ -166,7 +165,7 @@ struct Elements {
     visit_dtype(dtype, [&]<class T>(TypeTag<T>) { value = static_cast<double>(get<T>(i)); });
     return value;
   }
-  /// The first element that is not the other's, or the size.
+  /// The first element that differs, or the size.
   std::size_t mismatch(const Elements& other) const {
     std::size_t i = 0;
     visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
@@ -200,7 +199,7 @@ TEST_P(CastKernels, AgreeWithTheReference) {
     Elements expected = Elements::empty(to, x.size());
     fn(x.bytes.data(), got.bytes.data(), static_cast<std::int64_t>(x.size()));
     plain(x.bytes.data(), expected.bytes.data(), static_cast<std::int64_t>(x.size()));
-    // A bool that stays one keeps its byte.
+    // A cast from bool to bool keeps the byte.
     if (is_bool(from) && is_bool(to)) return;
     const std::size_t i = got.mismatch(expected);
     ASSERT_EQ(i, got.size()) << x.shown(i) << " gives " << got.shown(i) << ", not "
@@ -223,7 +222,7 @@ TEST_P(CastKernels, TouchTheirElementsAloneAtEveryLength) {
       out.resize(n * out_width);
       if (n != 0) std::memcpy(in.data(), x.at(start), n * in_width);
       const auto check = [&](FencedBuffer& result) {
-        // Bits, NaN's too: the rest of a run is converted like its body.
+        // Bits, including NaN's: the tail of a run is converted like its body.
         ASSERT_EQ(std::memcmp(result.data(), whole.at(start), n * out_width), 0) << n;
         ASSERT_TRUE(result.intact_before()) << n;
       };
@@ -239,7 +238,7 @@ TEST_P(CastKernels, TouchTheirElementsAloneAtEveryLength) {
   });
 }
 
-/// The reference has to give these too.
+/// The reference must return these too.
 class CastValues : public testing::TestWithParam<Isa> {};
 
 /// One value through the kernel of the instruction set.
@@ -290,7 +289,7 @@ TEST_P(CastValues, AreTheDocumentedOnes) {
   EXPECT_EQ((cast_one<Float16, std::int32_t>(70000).bits), 0x7c00);
   EXPECT_EQ((cast_one<float, Float16>(Float16::from_bits(0x0001))), 0x1p-24f);
   EXPECT_EQ((cast_one<float, Float16>(Float16::from_bits(0xfbff))), -65504.0f);
-  // Once rounded: by way of float32 each of these would be a tie, and go down to even.
+  // Rounded once: through float32 each of these would become a tie, and round down to even.
   EXPECT_EQ((cast_one<Float16, double>(2049.0000000001).bits), 0x6801);
   EXPECT_EQ((cast_one<BFloat16, double>(1.00390625000001).bits), 0x3f81);
   EXPECT_EQ((cast_one<BFloat16, std::int32_t>((257 << 20) + 1).bits), 0x4d81);
@@ -306,7 +305,7 @@ TEST_P(CastValues, AreTheDocumentedOnes) {
   EXPECT_TRUE(is_nan(cast_one<Float16, float>(std::bit_cast<float>(0xff800001u))));
 }
 
-// Without table or libm: halves decoded from their fields.
+// Without tables or libm: halves decoded from their bit fields.
 TEST_P(CastValues, OfAllHalvesAreExact) {
   for (int i = 0; i < 0x10000; ++i) {
     const auto half = Float16::from_bits(static_cast<std::uint16_t>(i));

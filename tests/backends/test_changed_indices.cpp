@@ -1,5 +1,6 @@
-// Index kernels whose indices, masks and classes are not what was checked: another thread may have
-// written to borrowed memory since. Results are undefined; nothing outside the operands is touched.
+// Index kernels whose indices, masks and classes have changed since they were checked, as another
+// thread may do in borrowed memory. Results are undefined, but no memory outside the operands is
+// touched.
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -16,7 +17,7 @@ namespace {
 
 using test::FencedBuffer;
 
-/// A contiguous array that ends at a page nobody may touch.
+/// A contiguous array that ends at an inaccessible page.
 class Fenced {
  public:
   Fenced(DType dtype, std::vector<std::int64_t> shape)
@@ -120,7 +121,7 @@ TEST_P(ChangedIndices, ClassesStayInside) {
 
 INSTANTIATE_TEST_SUITE_P(Wild, ChangedIndices, testing::ValuesIn(kWild));
 
-/// True elements in the mask now, and how many were counted before.
+/// The number of true elements in the mask now, and the number counted before.
 struct Counted {
   std::int64_t now;
   std::int64_t before;

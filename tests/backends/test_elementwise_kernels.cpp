@@ -1,4 +1,4 @@
-// Every elementwise kernel of every instruction set against the reference, and within its bounds.
+// Every elementwise kernel of every instruction set, against the reference and its error bounds.
 #include <cstring>
 #include <map>
 #include <string>
@@ -89,7 +89,7 @@ std::vector<std::byte> as_bytes(const std::vector<T>& values) {
   return bytes;
 }
 
-/// Edges in every combination (for three operands: drawn), then random values.
+/// All combinations of edges (for three operands, a random choice), then random values.
 template <class T>
 Operands make_operands(const Row& row) {
   using Raw = test::Stored<T>;
@@ -138,7 +138,7 @@ Operands make_operands(const Row& row, DType dtype) {
   });
 }
 
-/// Whole numbers are kept for addcmul on integers; both have more digits than one.
+/// Integers are kept for addcmul on integers; both have several digits.
 constexpr double kParams[2] = {-1.25, 15};
 constexpr double kPositiveParams[2] = {1.25, 15};
 const double* params_of(const Row& row) {
@@ -161,7 +161,7 @@ T element(const std::byte* data, std::size_t i) {
   return value;
 }
 
-/// Steps between two floats on the line of all floats; both zeros are one point.
+/// The number of floats between two floats; both zeros count as one.
 std::int64_t ulp_distance(float a, float b) {
   const auto place = [](float x) -> std::int64_t {
     const auto bits = std::bit_cast<std::int32_t>(x);
@@ -204,7 +204,7 @@ void expect_equal(const std::vector<std::byte>& got, const std::vector<std::byte
   }
 }
 
-/// For every op and compute type: test(row, dtype, kernel of the instruction set, reference).
+/// Calls test(row, dtype, kernel of the instruction set, reference) for every op and compute type.
 template <class Test>
 void for_each_kernel(Isa isa, Test test) {
   for (const Row& row : rows()) {
@@ -258,7 +258,7 @@ TEST_P(ElementwiseKernels, AgreeWithTheReference) {
                   });
 }
 
-// All lengths about a few vectors, at a fence; values must not depend on where an element stands.
+// All lengths around a few vectors, at a fence; a value must not depend on its position.
 TEST_P(ElementwiseKernels, TouchTheirElementsAloneAtEveryLength) {
   for_each_kernel(GetParam(), [](const Row& row, DType dtype, ElementwiseFn fn, ElementwiseFn) {
     const Operands operands = make_operands(row, dtype);

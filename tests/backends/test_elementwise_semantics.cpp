@@ -1,5 +1,5 @@
-// What elementwise ops mean, apart from how kernels are written: values worked out by hand or by
-// Python, and the formulas of ops.def in long double. The reference has to pass this too.
+// The semantics of elementwise ops, independent of their kernels: values computed by hand or by
+// Python, and the formulas of ops.def in long double. The reference must pass this too.
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -88,7 +88,7 @@ TEST_P(ElementwiseSemantics, NanAndZerosGoThrough) {
   expect_both(OpId::clip, {0.5, 0, kNan}, kNan);
   expect_both(OpId::clip, {5, 0, 1}, 1);
   expect_both(OpId::clip, {-5, 0, 1}, 0);
-  expect_both(OpId::clip, {0.5, 2, 1}, 1);  // bounds the wrong way round: the upper one
+  expect_both(OpId::clip, {0.5, 2, 1}, 1);  // bounds in the wrong order: the upper one counts
   expect_both(OpId::relu, {-0.0}, 0.0);
   expect_both(OpId::relu, {-3}, 0.0);
   expect_both(OpId::relu, {kInf}, kInf);
@@ -140,7 +140,7 @@ TEST_P(ElementwiseSemantics, FloatDivisionIsPythons) {
     expect_both(OpId::floor_divide, {c.a, c.b}, c.quotient);
     expect_both(OpId::remainder, {c.a, c.b}, c.rest);
   }
-  // 1.0 // 0.1: the quotient rounds to 10, yet 0.1 as a double fits 9 times.
+  // 1.0 // 0.1: the quotient rounds to 10, but 0.1 as a double fits 9 times.
   expect_float<double>(OpId::floor_divide, {1.0, 0.1}, 9);
   expect_float<double>(OpId::remainder, {1.0, 0.1}, 0.09999999999999995);
   expect_float<double>(OpId::remainder, {-1e-300, 1e300}, 1e300);
@@ -326,8 +326,8 @@ TEST_P(ElementwiseSemantics, FormulasHold) {
   for (const auto& [op, formula] : unary) {
     for (double x = -30; x <= 30; x += 0.0625 + 1.0 / 1024) {
       SCOPED_TRACE("op " + std::to_string(static_cast<int>(op)) + " of " + std::to_string(x));
-      // These round their argument and its scale, two errors that the tails magnify by the
-      // condition x f'(x) / f(x). Float results are computed wider, or corrected.
+      // These round their argument and its scale. The tails multiply both errors by the condition
+      // number x f'(x) / f(x). Float results are computed in a wider type, or corrected.
       const bool scaled = op == OpId::gelu || op == OpId::gelu_tanh || op == OpId::softplus;
       const L step = std::ldexp(L(1), -40);
       const L condition = (formula(x * (1 + step)) / formula(x) - 1) / step;
@@ -371,7 +371,7 @@ TEST_P(ElementwiseSemantics, ExtremesOfActivations) {
   expect_both(OpId::gelu_tanh, {-1e20}, -0.0);
   expect_both(OpId::silu, {-1e20}, -0.0);
   expect_both(OpId::mish, {-1e20}, -0.0);
-  // x times a factor of 0, as the formula says.
+  // x times a factor of 0, as in the formula.
   for (const OpId op : {OpId::silu, OpId::gelu, OpId::gelu_tanh, OpId::mish, OpId::hardswish}) {
     expect_both(op, {-kInf}, kNan);
   }

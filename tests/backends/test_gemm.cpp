@@ -25,7 +25,7 @@ class Gemm : public testing::TestWithParam<Isa> {
 TEST_P(Gemm, EveryShapeTo33) {
 #if defined(__SANITIZE_ADDRESS__)
   constexpr std::int64_t kStep =
-      4;  // every edge of a tile, but not every depth: all are in release
+      4;  // every edge of a tile, but not every depth; the release build tests all
 #else
   constexpr std::int64_t kStep = 1;
 #endif
@@ -39,7 +39,7 @@ TEST_P(Gemm, EveryShapeTo33) {
   }
 }
 
-// Either side transposed, for a part of the small shapes.
+// Either side transposed, for some of the small shapes.
 TEST_P(Gemm, TransposedShapesTo33) {
   for (std::int64_t m = 1; m <= 33; m += m < 17 ? 1 : 4) {
     for (std::int64_t n = 1; n <= 33; n += n < 17 ? 1 : 4) {
@@ -150,7 +150,7 @@ TEST_P(Gemm, Epilogues) {
   }
 }
 
-// x += f(x) W: the residual is C itself, also where sums of several blocks of k wait in between.
+// x += f(x) W: the residual is C itself, also if sums of several blocks of k are pending.
 TEST_P(Gemm, ResidualMayBeC) {
   for (const std::int64_t k : {20, 1200}) {
     constexpr std::int64_t kM = 20, kN = 50;
@@ -201,7 +201,7 @@ TEST_P(Gemm, NothingToComputeTouchesNothing) {
   kernels::gemm_batched(call, {&none, 1});
 }
 
-// Sizes about every boundary of the loops: tiles, panels, blocks of k, blocks of C.
+// Sizes around every boundary of the loops: tiles, panels, blocks of k, blocks of C.
 TEST_P(Gemm, LargerShapes) {
   std::mt19937_64 rng(7);
   const auto size = [&rng](std::int64_t most) {
@@ -243,7 +243,7 @@ void check_parts_of_k() {
   }
 }
 
-// Few rows: tasks share k, and their sums are added at the end.
+// Few rows: tasks divide k, and their sums are added at the end.
 TEST_P(Gemm, FewRowsInPartsOfK) {
   check_parts_of_k<float>();
   check_parts_of_k<double>();
@@ -252,14 +252,15 @@ TEST_P(Gemm, FewRowsInPartsOfK) {
   check_parts_of_k<std::uint64_t>();
 }
 
-// Matrices larger than any L2, of which the next rows are fetched while some are multiplied.
+// Matrices larger than any L2; the next rows are prefetched during the multiplication.
 TEST_P(Gemm, FewRowsOverAFarMatrix) {
   check_gemm<float>(1, 5003, 1001);
   check_gemm<float>(4, 1040, 5001, {.accumulate = true});
   check_gemm<double>(2, 5003, 519, {.b = MatrixLayout::PaddedRows});
 }
 
-// As many columns as a vector has lanes, a few less, a few more; rows of A that alias in L1.
+// The number of columns is that of the lanes of a vector, or a few less or more; rows of A alias in
+// L1.
 TEST_P(Gemm, FewColumns) {
   for (const std::int64_t k : {130, 512, 1024}) {
     for (const std::int64_t n : {6, 7, 8, 12, 14, 15, 16, 17, 24, 33}) {
@@ -271,7 +272,7 @@ TEST_P(Gemm, FewColumns) {
   }
 }
 
-// What a plain loop would give: NaN wherever one entered, also from 0 * inf.
+// The result of a plain loop: NaN wherever one entered, also from 0 * inf.
 TEST_P(Gemm, SpecialValuesSpreadAsInAPlainLoop) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -349,8 +350,8 @@ TEST_P(Gemm, BatchesWithBroadcastingAndEpilogue) {
   }
 }
 
-// Many small products, which tiles take several at a time: of one row of tiles and of more, C with
-// gaps between them, A the same for all.
+// Many small products, of which a tile takes several at a time: with one row of tiles and with
+// more, with gaps between the C's, with the same A for all.
 TEST_P(Gemm, BatchesOfSmallProducts) {
   constexpr std::int64_t kBatch = 37, kGap = 3;
   for (const auto& [m, n, k] :
@@ -444,7 +445,7 @@ TEST(GemmThreads, SameBitsAtAnyNumberOfThreads) {
   }
 }
 
-// An element's bits do not depend on where in C it is computed either.
+// The bits of an element do not depend on its position in C either.
 TEST(GemmThreads, SameBitsAtAnyPlace) {
   constexpr std::int64_t kM = 97, kN = 131, kK = 300;
   std::vector<float> a(kM * kK), b(kK * kN), c(kM * kN);

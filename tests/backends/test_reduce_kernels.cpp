@@ -38,7 +38,7 @@ class ReduceTest : public ::testing::Test {
   int threads_;
 };
 
-/// The truth: a reduction of some numbers, exact integers in `bits`.
+/// The truth: a reduction of some numbers; exact for integers, in `bits`.
 Number truth(OpId op, const std::vector<Number>& xs, double correction) {
   const auto n = static_cast<long double>(xs.size());
   Number r;
@@ -110,14 +110,15 @@ void expect_close(DType dtype, const Number& got, const Number& want, long doubl
   } else {
     // The variance of equal elements is 0 up to the square of an ULP.
     if (std::abs(want.real) == 0 && std::abs(got.real) < 1e-15L) return;
-    // Narrower floats are correctly rounded, but for the last bits of the float64 behind them.
+    // Narrower floats are correctly rounded, apart from the last bits of the float64 value they
+    // come from.
     ASSERT_LE(ulp_error(dtype, static_cast<double>(got.real), want.real),
               dtype == DType::Float64 ? ulps : 0.51L)
         << what << ": " << got.real << " instead of " << want.real;
   }
 }
 
-/// What float64 may be off: products round once for each factor, sums in a tree.
+/// The error bound of float64: products round once per factor, sums once per level of a tree.
 long double tolerance(OpId op, std::size_t n) {
   return op == OpId::prod ? 1 + static_cast<long double>(n) / 2 : 16;
 }
@@ -161,7 +162,7 @@ TEST_F(ReduceTest, KernelsAtEveryTailLength) {
         const bool centred = op == OpId::mean && dtype == DType::Float64;
         const double shift[] = {0.75, 2.0, 1.25};
         for (std::int64_t n = 0; n <= 130; ++n) {
-          // Three rows of n, then n rows of three: 8 columns short, gaps between rows.
+          // Three rows of n, then n rows of three: fewer than 8 columns, with gaps between rows.
           for (const bool inner : {true, false}) {
             const Shape shape = inner ? Shape{3, n} : Shape{n, 3};
             StridedArray x = tame(op, dtype, shape, LayoutKind::Contiguous, 7);
@@ -172,7 +173,7 @@ TEST_F(ReduceTest, KernelsAtEveryTailLength) {
             }
             alignas(8) char acc[3 * 8];
             k.init(acc, 3);
-            // Of the last row only its elements may be touched.
+            // Only the elements of the last row may be touched.
             (inner ? k.inner : k.outer)(spread.view().data, shape[0], shape[1] + gap, shape[1], acc,
                                         deviation || centred ? shift : nullptr);
             for (std::int64_t lane = 0; lane < 3; ++lane) {
@@ -244,7 +245,7 @@ TEST_F(ReduceTest, TheVarianceOfEqualElementsIsZero) {
   }
 }
 
-// Long and wide enough for several blocks, cascades of them, and split reductions.
+// Long and wide enough for several blocks, cascades of blocks, and split reductions.
 TEST_F(ReduceTest, LargeShapes) {
   const Shape shapes[] = {{70001}, {5, 9001}, {9001, 5}, {70, 1300}, {400, 3, 20}, {2, 9000, 3}};
   for (const DType dtype :
@@ -500,7 +501,7 @@ TEST_F(ReduceTest, SumsOfTenMillionAreRoundedOnce) {
       reduce(OpId::sum, {y.data(), DType::Float64, 2, shape, strides}, 3,
              {&sum_y, DType::Float64, 2, one, stride}, 0);
       EXPECT_LE(ulp_error(DType::Float32, sum_x, exact_x), 0.5001L);
-      // Plain addition is hundreds of ULPs off here.
+      // Plain addition is off by hundreds of ULPs here.
       EXPECT_LE(ulp_error(DType::Float64, sum_y, exact_y), 4) << kernels::isa_name(isa);
     }
     // Down a column: no run is contiguous.
@@ -523,7 +524,7 @@ TEST_F(ReduceTest, VarianceFarFromZero) {
     for (std::uint32_t mask = 1; mask < 4; ++mask) {
       ASSERT_NO_FATAL_FAILURE(check(OpId::var, x, mask, "var of a million and some"));
     }
-    // The block means differ: the merge has to bring them together.
+    // The block means differ, so the merge must combine them.
     for (std::int64_t i = 0; i < x.numel(); ++i) x.set(i, static_cast<double>(i));
     for (std::uint32_t mask = 1; mask < 4; ++mask) {
       ASSERT_NO_FATAL_FAILURE(check(OpId::var, x, mask, "var of a ramp"));

@@ -155,7 +155,8 @@ void check_softmax(OpId op, StridedArray& x, int axis, DType result, const std::
     for (const std::int64_t p : run) {
       const long double want = truth.value(op, x.number(p).real);
       const long double got = out.number(p).real;
-      // log_softmax nears 0 as the sum nears 1, whose last bits are then all there is.
+      // log_softmax approaches 0 as the sum approaches 1, and then depends on the last bits of the
+      // sum.
       const long double floor = result == DType::Float64 ? 1e-15L : 1e-9L;
       if (op == OpId::log_softmax && std::abs(want) < 1 && std::abs(got - want) < floor) continue;
       ASSERT_LE(ulp_error(result, static_cast<double>(got), want), result == DType::Float64 ? 8 : 4)
@@ -217,7 +218,7 @@ TEST_F(RowsTest, SoftmaxOfLongRunsAndLargeLogits) {
   }
 }
 
-// The rows of torch.softmax: [-inf, 0, 1], [-inf, -inf, -inf], [inf, 0, 1], [0, nan, 1] and one
+// The rows of torch.softmax: [-inf, 0, 1], [-inf, -inf, -inf], [inf, 0, 1], [0, nan, 1], and one
 // whose differences overflow.
 TEST_F(RowsTest, SoftmaxOfInfinitiesAndNan) {
   const double rows[5][3] = {
@@ -264,7 +265,7 @@ TEST_F(RowsTest, SoftmaxOfInfinitiesAndNan) {
   }
 }
 
-// A NaN anywhere in a row is found, beside finite numbers and beside infinities.
+// A NaN anywhere in a row is found, among finite numbers and among infinities.
 TEST_F(RowsTest, NanAtEveryPlaceOfARow) {
   for (const Isa isa : all_isas()) {
     kernels::set_active_isa(isa);
@@ -291,7 +292,7 @@ TEST_F(RowsTest, NanAtEveryPlaceOfARow) {
   }
 }
 
-// One element far above the others: what these add to 1 is all that log_softmax has to show.
+// One element far above the others: the result depends only on what the others add to 1.
 TEST_F(RowsTest, LogSoftmaxOfAlmostCertainRows) {
   for (const Isa isa : all_isas()) {
     kernels::set_active_isa(isa);
@@ -307,7 +308,7 @@ TEST_F(RowsTest, LogSoftmaxOfAlmostCertainRows) {
   }
 }
 
-// Equal addends lose equal parts, which add up: the sum must hold over millions of them.
+// Equal addends lose equal parts, which add up: the sum must be accurate over millions of them.
 TEST_F(RowsTest, SoftmaxOfLongRowsOfEqualNumbers) {
   constexpr std::int64_t kLong = 1 << 21;
   StridedArray x(DType::Float32, {1, kLong});
@@ -337,7 +338,7 @@ TEST_F(RowsTest, LogsumexpOverAnyAxes) {
           for (std::int64_t i = 0; i < out.numel(); ++i) {
             const RowTruth truth(x, behind[static_cast<std::size_t>(i)]);
             const long double want = truth.max + std::log(truth.sum);
-            // Near 0 the two terms cancel: the error is of the size of theirs.
+            // Near 0 the two terms cancel: the error has their magnitude.
             const long double floor = dtype == DType::Float64 ? 1e-15L : 1e-7L;
             if (std::abs(want) < 1 && std::abs(out.real(i) - want) < floor) continue;
             ASSERT_LE(ulp_error(dtype, out.real(i), want), 2)

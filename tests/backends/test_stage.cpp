@@ -1,5 +1,5 @@
-// Staging kernels on every instruction set: against copies made one element at a time, in blocks
-// of just the size needed, at any alignment.
+// Staging kernels on every instruction set: compared with copies of one element at a time, in
+// buffers of the exact size, at any alignment.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -36,7 +36,8 @@ Bytes counted(std::int64_t n) {
   return bytes;
 }
 
-/// Just as much memory as asked for, `shift` bytes off any alignment; the sanitizer sees the rest.
+/// Exactly the memory asked for, `shift` bytes off any alignment, so that a sanitizer detects any
+/// other access.
 struct Block {
   Block(std::int64_t bytes, std::int64_t off)
       : data(new char[static_cast<std::size_t>(bytes + off)]), shift(off) {}

@@ -1,4 +1,4 @@
-// Which kernel table is in use: names, switching, and the environment's word.
+// The kernel table in use: names, switching, and the environment variable.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -55,20 +55,20 @@ TEST(KernelTables, AreOneEachAndSwitchable) {
   set_active_isa(before);
 }
 
-// These run in a process of their own, which has not chosen yet.
+// These run in a new process, which has not chosen a table yet.
 class Environment : public testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
   void TearDown() override { unsetenv("BAREGRAD_ISA"); }
 
-  /// Exits with 0 after writing the choice, or the error.
+  /// Writes the choice, or the error, and exits with 0.
   static void report() {
     try {
       const Isa isa = active_isa();
       std::cerr << "runs " << isa_name(isa) << (&active_table() == &table(isa) ? "." : "?");
     } catch (const ValueError& error) {
       std::cerr << error.what();
-      // An op says the same, rather than run on what was not asked for.
+      // An op reports the same error; it does not fall back to another instruction set.
       try {
         add(ones({2}), 1.0);
       } catch (const ValueError& same) {

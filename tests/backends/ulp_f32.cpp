@@ -1,4 +1,4 @@
-// How far f32 kernels lie from the exact result, by rows: op, truth, bound in ULP.
+// The error of f32 kernels, by rows: op, truth, bound in ULP.
 //
 // A stratified million inputs per op and ISA; with BAREGRAD_TEST_LONG=1 also all 2^32 for the rows
 // that say so.
@@ -48,7 +48,8 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double silu(double x) { return x / (1 + std::exp(-x)); }
 double gelu(double x) { return 0.5 * x * std::erfc(-x * 0.70710678118654752440); }
 double gelu_tanh(double x) {
-  // 1 + tanh(u) = 2 / (1 + exp(-2u)): the left side keeps no digits where u is far below zero.
+  // 1 + tanh(u) = 2 / (1 + exp(-2u)): the left side has no correct digits where u is far below
+  // zero.
   const double u = 0.79788456080286535588 * (x + 0.044715 * x * x * x);
   return x / (1 + std::exp(-2 * u));
 }
@@ -144,8 +145,8 @@ void call(ElementwiseFn kernel, std::vector<const void*> in, std::vector<float>&
   kernel(in.data(), out.data(), static_cast<std::int64_t>(out.size()), params, 0);
 }
 
-/// The floats around the points where one formula hands over to another, or a result to infinity,
-/// zero or a denormal.
+/// The floats around the points where one formula takes over from another, or where a result
+/// becomes infinity, zero or a denormal.
 void add_neighbourhoods(std::vector<float>& to) {
   constexpr double kPoints[] = {
       0.25,      0.346574, 0.3515625, 0.4142136, 0.5,        0.55,       0.6931472, 0.7,
@@ -167,7 +168,8 @@ void add_neighbourhoods(std::vector<float>& to) {
   for (int quarter = 1; quarter < 64; ++quarter) around(quarter * 1.57079632679489661923);
 }
 
-/// Every exponent with both signs, edges and random fractions; the handover points; a dense middle.
+/// Every exponent with both signs, with edge and random fractions; the points above; a dense
+/// middle.
 const std::vector<float>& stratified() {
   static const auto& inputs = *[] {
     auto* all = new std::vector<float>;
@@ -200,7 +202,7 @@ Worst check_unary(const UnaryRow& row, ElementwiseFn kernel, const std::vector<f
   return worst;
 }
 
-/// All 2^32 floats, on all CPUs: a block of them at a time to whoever is free.
+/// All 2^32 floats, on all CPUs: each takes the next block of them.
 Worst check_everything(const UnaryRow& row, ElementwiseFn kernel) {
   constexpr std::uint64_t kBlock = 1 << 16;
   std::atomic<std::uint64_t> next{0};
@@ -245,8 +247,8 @@ TEST_P(UlpUnary, StaysWithinItsBound) {
   EXPECT_LE(worst.ulp, row.bound) << worst;
 }
 
-// A vector with one lane outside the usual range takes another path; the lanes beside it must come
-// out the same to the bit, or a result would depend on where in a tensor its input stands.
+// A vector with one lane outside the usual range takes another path. The other lanes must have the
+// same bits: otherwise a result would depend on the position of its input in a tensor.
 TEST_P(UlpUnary, DoesNotDependOnItsNeighbours) {
   const auto& [row, isa] = GetParam();
   const ElementwiseFn kernel = kernel_of(isa, row.op);

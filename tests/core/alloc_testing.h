@@ -1,4 +1,4 @@
-// What the allocator tests share: marked blocks, an idle thread, a forked child.
+// Helpers for allocator tests: marked blocks, an idle thread, a forked child.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ inline bool intact(const Block& block) {
   return std::all_of(data, data + block.bytes, [&](unsigned char c) { return c == block.mark; });
 }
 
-/// A thread that does what it is told and otherwise idles with its caches full.
+/// A thread that runs given tasks and otherwise idles with full caches.
 class Worker {
  public:
   Worker() : thread_([this] { loop(); }) {}
@@ -70,9 +70,10 @@ class Worker {
   std::thread thread_;
 };
 
-/// Whether a forked child may allocate while other threads of its parent did at the moment of the
-/// fork. The C library's malloc is made for that. GCC 12's sanitizers do not take their allocators'
-/// locks before a fork: the child waits for one that a thread of the parent held, for ever.
+/// Whether a forked child may allocate if other threads of its parent were allocating during the
+/// fork. The C library's malloc supports this. GCC 12's sanitizers do not take their allocators'
+/// locks before a fork: the child would wait forever for a lock that another thread of the parent
+/// held.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kMayAllocateAroundFork = false;
 #else

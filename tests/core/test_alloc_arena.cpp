@@ -1,4 +1,4 @@
-// The arena: no faults, exact capacity, checkpoints.
+// The arena: no page faults, exact capacity, checkpoints.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -41,7 +41,7 @@ TEST(ArenaAllocator, FirstUseDoesNotFault) {
     for (Block& block : blocks) block = make_block(arena, capacity / 64, 1);
     for (const Block& block : blocks) arena.deallocate(block.data, block.bytes);
     const long after = faults();
-    // The shadow memory of a sanitizer faults on its own account.
+    // The shadow memory of a sanitizer causes page faults of its own.
     if (!kSanitized) {
       EXPECT_EQ(after - before, 0) << capacity;
     }
@@ -90,7 +90,7 @@ TEST(ArenaAllocator, RewindRefusesWhileNewerBlocksLive) {
   void* first = arena.allocate(1000);
   void* second = arena.allocate(1000);
   EXPECT_THROW(arena.rewind(mark), ValueError);
-  arena.deallocate(old, 100);  // one death, but not of a newer block
+  arena.deallocate(old, 100);  // one free, but not of a newer block
   EXPECT_THROW(arena.rewind(mark), ValueError);
   arena.deallocate(first, 1000);
   EXPECT_THROW(arena.rewind(mark), ValueError);
@@ -141,7 +141,7 @@ TEST(ArenaAllocator, PointerStandsAtTheTopmostLiveBlock) {
         ASSERT_GT(arena.used() + std::max<std::size_t>(bytes, 1), arena.capacity());
       }
     } else {
-      // Mostly young blocks die, as in a training step.
+      // Mostly recent blocks are freed, as in a training step.
       const std::size_t depth = std::min<std::size_t>(blocks.size(), 1 + random() % 40);
       const auto victim = blocks.end() - static_cast<std::ptrdiff_t>(depth);
       arena.deallocate(victim->data, victim->bytes);

@@ -1,4 +1,4 @@
-// The pool: reuse, limits, trimming, thread caches and what becomes of them.
+// The pool: reuse, limits, trimming, thread caches and their end.
 #include <atomic>
 #include <random>
 #include <string>
@@ -89,7 +89,7 @@ TEST(PoolAllocator, TrimGivesEverythingBack) {
   const std::size_t returned = pool.trim();
   const std::size_t after = pool.stats().reserved_bytes;
   EXPECT_EQ(before - after, returned);
-  EXPECT_EQ(after, 64 * kKib);  // the slab under the block that is still live
+  EXPECT_EQ(after, 64 * kKib);  // the slab of the block that is still live
   EXPECT_TRUE(intact(kept));
   EXPECT_EQ(pool.trim(), 0u);
   pool.deallocate(kept.data, kept.bytes);
@@ -123,7 +123,7 @@ TEST(PoolAllocator, LimitTrimsFirstThenRefuses) {
   PoolAllocator pool(8 * kMib);
   EXPECT_EQ(pool.limit(), 8 * kMib);
   Worker worker;
-  // Fill the limit with blocks that end up cached, here and on another thread.
+  // Fills the limit with blocks that are then cached, in this thread and another.
   std::vector<void*> blocks(90);
   worker.run([&] {
     for (void*& block : blocks) block = pool.allocate(60000);
@@ -142,7 +142,7 @@ TEST(PoolAllocator, LimitTrimsFirstThenRefuses) {
     EXPECT_NE(std::string(error.what()).find("limit is " + std::to_string(8 * kMib)),
               std::string::npos);
   }
-  const Block small = make_block(pool, 1000, 6);  // there is room for this one
+  const Block small = make_block(pool, 1000, 6);  // there is space for this one
   EXPECT_TRUE(intact(small));
   pool.deallocate(large, 7 * kMib);
   large = pool.allocate(2 * kMib);
@@ -172,7 +172,7 @@ TEST(PoolAllocator, LimitHoldsForSmallBlocks) {
     EXPECT_TRUE(intact(block));
     pool.deallocate(block.data, block.bytes);
   }
-  // Slabs emptied of one class serve another.
+  // Slabs whose blocks of one size class are all free serve other classes.
   for (std::size_t i = 0; i < 50; ++i) blocks[i] = make_block(pool, 3000, 1);
   for (std::size_t i = 0; i < 50; ++i) pool.deallocate(blocks[i].data, 3000);
 }
@@ -203,7 +203,7 @@ TEST(PoolAllocator, BlocksMayBeFreedElsewhere) {
     });
     EXPECT_EQ(pool.stats().live_bytes, 0u);
   }
-  // Without a way back to the allocating side this would have grown to 2.5 MB.
+  // Without a way back to the allocating thread this would have grown to 2.5 MB.
   EXPECT_LE(pool.stats().reserved_bytes, 192 * kKib);
 }
 
@@ -337,7 +337,8 @@ TEST(PoolAllocator, AChildOwnsWhatOtherThreadsHadCached) {
   EXPECT_TRUE(true_in_child([&] {
     const AllocatorStats inherited = pool.stats();
     if (inherited.allocations != before.allocations || inherited.live_bytes != 0) return false;
-    pool.deallocate(pool.allocate(60000), 60000);  // what the other thread had cached serves here
+    // Blocks cached by the other thread are reused here.
+    pool.deallocate(pool.allocate(60000), 60000);
     if (pool.stats().system_allocations != before.system_allocations) return false;
     return pool.trim() == before.reserved_bytes && pool.stats().reserved_bytes == 0;
   }));

@@ -1,4 +1,4 @@
-// Allocators: one suite that all of them pass, then the small ones and the choice between them.
+// Allocators: one suite that all of them pass, then the small ones, and the choice of the default.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace testing_tools;  // NOLINT(google-build-using-namespace)
 
-// What every allocator promises.
+// The guarantees of every allocator.
 
 struct Subject {
   virtual ~Subject() = default;
@@ -368,7 +368,7 @@ TEST(AllocatorSelection, ByName) {
   }
 }
 
-/// The variable is read once per process, so each case runs in a process of its own.
+/// The variable is read once per process, so each case runs in a new process.
 void expect_default(const char* setting, const std::function<bool()>& check) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   if (setting == nullptr) {
@@ -386,7 +386,7 @@ TEST(AllocatorSelection, EnvironmentUnset) {
 }
 TEST(AllocatorSelection, EnvironmentSystem) {
   expect_default("system", [] {
-    setenv("BAREGRAD_ALLOC", "pool", 1);  // before first use: this is what counts
+    setenv("BAREGRAD_ALLOC", "pool", 1);  // before first use, so this choice counts
     if (&current_allocator() != &pool_allocator()) return false;
     setenv("BAREGRAD_ALLOC", "system", 1);
     return &current_allocator() == &pool_allocator();

@@ -1,4 +1,4 @@
-// Caches out of folders made by hand, and what follows for this machine.
+// Cache sizes read from folders made by the test, and those of this machine.
 #include <array>
 #include <filesystem>
 #include <string>

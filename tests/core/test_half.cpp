@@ -1,4 +1,4 @@
-// Float16 and BFloat16: every bit pattern out, every rounding case in.
+// Float16 and BFloat16: every bit pattern to float, every rounding case from float.
 #include <cmath>
 #include <limits>
 
@@ -9,7 +9,7 @@
 namespace baregrad {
 namespace {
 
-/// The value a bit pattern of the format means, from the definition.
+/// The value of a bit pattern, from the definition of the format.
 double value_of(std::uint16_t bits, int exponent_bits, int mantissa_bits) {
   const int sign = bits >> 15;
   const int exponent = (bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
@@ -44,7 +44,7 @@ void check_all_patterns(int exponent_bits, int mantissa_bits) {
   }
 }
 
-/// Between each two neighbours: just below, at and just above the middle.
+/// Between any two neighbours: just below, at and just above the midpoint.
 template <class H>
 void check_rounding(std::uint16_t inf) {
   for (std::uint16_t bits = 0; bits + 1 < inf; ++bits) {
@@ -57,7 +57,7 @@ void check_rounding(std::uint16_t inf) {
     ASSERT_EQ(H(std::nextafter(middle, INFINITY)).bits, bits + 1) << bits;
     ASSERT_EQ(H(-middle).bits, even | 0x8000) << bits;
   }
-  // From halfway between the greatest finite value and what would follow it: infinity.
+  // Infinity begins halfway between the greatest finite value and its would-be successor.
   const double greatest = static_cast<float>(H::from_bits(static_cast<std::uint16_t>(inf - 1)));
   const double before = static_cast<float>(H::from_bits(static_cast<std::uint16_t>(inf - 2)));
   const double limit = greatest + (greatest - before) / 2;

@@ -1,4 +1,4 @@
-// Layout and the one door to views.
+// Layout, and view_of, which checks every view.
 #include <limits>
 #include <set>
 
@@ -85,7 +85,7 @@ TEST(Layout, SelfOverlapAgreesWithEnumeration) {
             for (std::int64_t j = 0; j < n1; ++j) twice |= !seen.insert(i * s0 + j * s1).second;
           }
           const bool said = (Layout{{n0, n1}, {s0, s1}, 0}).may_self_overlap();
-          // Never misses an overlap; may refuse an interleaved layout that has none.
+          // Never misses an overlap; may refuse an interleaved layout without one.
           if (twice) {
             EXPECT_TRUE(said) << s0 << ' ' << s1 << ' ' << n0 << ' ' << n1;
           }

@@ -1,4 +1,5 @@
-// Tensors as text: NumPy's own output (print_cases.txt), and what NumPy cannot tell us.
+// Tensors as text: compared with NumPy's output (print_cases.txt), and cases that NumPy does not
+// have.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -31,7 +32,7 @@ struct PrintCase {
   std::vector<std::uint64_t> bits;  // repeated until the shape is full
   std::string expected;
 
-  /// Row-major elements: little-endian, as the host's.
+  /// Row-major elements, little-endian like the host.
   std::vector<char> bytes() const {
     std::int64_t count = 1;
     for (const std::int64_t size : shape) count *= size;
@@ -118,7 +119,7 @@ TEST_P(PrintGolden, DoesNotDependOnTheLayout) {
   const std::vector<char> rows = c.bytes();
   const std::size_t width = itemsize(c.dtype);
   const std::size_t count = rows.size() / width;
-  if (count == 0) return;  // no element to move
+  if (count == 0) return;  // an empty tensor
 
   Dims strides(c.shape.size(), 0);
   std::int64_t step = 1;
@@ -163,7 +164,7 @@ TEST(Print, StreamsWithDefaultOptionsWhateverTheStreamIsSetTo) {
 }
 
 TEST(Print, ReadsOnlyWhatItShows) {
-  // One element seen 2^40 times: any walk over all of it would not end.
+  // One element repeated 2^40 times: printing must not visit all of them.
   float value = 1.5f;
   const std::int64_t n = std::int64_t{1} << 20;
   EXPECT_EQ(to_string(Tensor::from_blob(&value, {n, n}, {0, 0}, float32)),
@@ -237,7 +238,7 @@ TEST(PrintBFloat16, Columns) {
   EXPECT_EQ(to_string(bfloat16_tensor({100, 1})), "[1.e+02 1.e+00]");
   EXPECT_EQ(to_string(bfloat16_tensor({1e38, -1e-38})), "[ 1.e+38 -1.e-38]");
   EXPECT_EQ(to_string(bfloat16_tensor({NAN, INFINITY, -INFINITY, -0.0})), "[ nan  inf -inf  -0.]");
-  // A number shorter than its column is filled up with exact digits: bfloat16(0.3) is 0.30078125.
+  // A number shorter than its column is padded with exact digits: bfloat16(0.3) is 0.30078125.
   EXPECT_EQ(to_string(bfloat16_tensor({0.3, 128})), "[3.01e-01 1.28e+02]");
   EXPECT_EQ(to_string(bfloat16_tensor({3.14159}), {.precision = 1}), "[3.1]");
 }
@@ -284,7 +285,8 @@ std::string spelled(long long digits, int exponent) {
   return std::to_string(digits) + "e" + std::to_string(exponent);
 }
 
-/// Every finite value, alone: its digits read back, none fewer do, and none as many lie closer.
+/// Every finite value, alone: its digits read back to the same value, fewer digits do not, and no
+/// other number with as many digits is closer.
 template <class T>
 void expect_shortest_digits_for_all_values() {
   const auto bits_of = [](const std::string& text) {

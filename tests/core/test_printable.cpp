@@ -1,4 +1,4 @@
-// Text from outside as a terminal shows it.
+// Untrusted text as it is shown on a terminal.
 #include <gtest/gtest.h>
 
 #include "core/printable.h"
@@ -20,7 +20,7 @@ TEST(Printable, EscapesWhatTerminalsObey) {
   EXPECT_EQ(printable("\xc2\x9b"
                       "2J"),
             "\\u009b2J");                                   // C1: a control sequence introducer
-  EXPECT_EQ(printable("\xe2\x80\xae"), "\\u202e");          // right to left from here
+  EXPECT_EQ(printable("\xe2\x80\xae"), "\\u202e");          // right to left from here on
   EXPECT_EQ(printable("\xe2\x81\xa6x"), "\\u2066x");        // an isolate
   EXPECT_EQ(printable("\xe2\x80\xa8"), "\\u2028");          // a line separator
   EXPECT_EQ(printable("\xf3\xa0\x81\x81"), "\\U000e0041");  // a tag character

@@ -1,4 +1,4 @@
-// Errors told in the name of the function that was called.
+// Errors start with the name of the function that was called.
 #include <gtest/gtest.h>
 
 #include "core/rename.h"

@@ -1,4 +1,4 @@
-// What the data tests share: bytes by hand, gzip, expected errors.
+// Helpers for data tests: bytes, gzip, expected errors.
 #pragma once
 
 #include <cstdint>

@@ -115,7 +115,7 @@ TEST(Csv, LabelsByNameByNumberAndFromTheEnd) {
 }
 
 TEST(Csv, NumbersAreRoundedOnceAndToTheNearest) {
-  // 2^24 + 1 lies between two floats, the longer one above the middle; 0.1 in both.
+  // 2^24 + 1 lies between two floats, and the longer number above the midpoint; 0.1 in both dtypes.
   const CsvTable f32 = decode("16777217,16777217.0000001,0.1,99999999,1e-50,1e50,nan,-inf\n");
   const Floats values = f32.values.to_vector<float>();
   EXPECT_EQ(values[0], 16777216.0F);
@@ -143,7 +143,7 @@ TEST(Csv, MissingValues) {
 TEST(Csv, LinesThatAreWrongAreNamed) {
   expect_csv_refused("1,2\n3,4,5\n", "decode_csv: line 2 has 3 fields, the first has 2");
   expect_csv_refused("1,2\n\n\n3\n", "line 4 has 1 fields, the first has 2");
-  // The record began in line 2, and its quoted field takes line 3 too.
+  // The record begins in line 2, and its quoted field includes line 3.
   expect_csv_refused("a,b\n1,\"x\ny\"\n1,2\n", "line 2, field 2: 'x\\x0ay' is no number");
   expect_csv_refused("a,b\n1,\"x\ny\"\n1\n", "line 4 has 1 fields");
   expect_csv_refused("1,2\n3,\"4\n", "line 2: a quoted field is not closed");
@@ -183,7 +183,7 @@ TEST(Csv, FromAFilePlainAndGzipped) {
 }
 
 TEST(CsvLabels, RealNumbersAreTargets) {
-  // 2,000 classes were made of 2,000 real numbers.
+  // An earlier version made 2,000 classes of these 2,000 real numbers.
   std::string text = "x,y\n";
   for (int i = 0; i < 2000; ++i)
     text += "1," + std::to_string(i / 2) + (i % 2 == 0 ? ".5" : "") + "\n";
@@ -216,7 +216,7 @@ TEST(CsvLabels, Kinds) {
   EXPECT_EQ(labels("b a b").classes, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(labels("1 2.5 n/a").classes, (std::vector<std::string>{"1", "2.5", "n/a"}));
   EXPECT_EQ(labels("nan inf").classes, (std::vector<std::string>{"inf", "nan"}));
-  // Numbers written as real ones are targets, in the dtype of the values.
+  // Numbers with a fraction are targets, in the dtype of the values.
   EXPECT_EQ(labels("1.0 2.0").labels.to_vector<float>(), (std::vector<float>{1, 2}));
   EXPECT_EQ(labels("1 2e0").labels.to_vector<float>(), (std::vector<float>{1, 2}));
   EXPECT_EQ(labels("1 0.1", {.dtype = DType::Float64}).labels.to_vector<double>(),

@@ -1,4 +1,4 @@
-// Datasets: what a gather returns, where it puts it, and how sets are split.
+// Datasets: the results of a gather, their memory, and splits.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -99,7 +99,7 @@ TEST(TensorDataset, MemoryIsUsedAgainOnlyWhenNobodyElseLooksAtIt) {
   const void* first = batch.input.data_ptr();
   set.get_into(Indices{4, 5, 6, 7}, batch);
   EXPECT_EQ(batch.input.data_ptr(), first);
-  set.get_into(Indices{8, 9}, batch);  // a shorter one fits too, and leaves room for the next
+  set.get_into(Indices{8, 9}, batch);  // a shorter one fits too, and leaves the memory for the next
   EXPECT_EQ(batch.input.data_ptr(), first);
   EXPECT_EQ(batch.input.shape(), Dims({2, 4}));
   EXPECT_EQ(batch.input.to_vector<float>(), (std::vector<float>{32, 33, 34, 35, 36, 37, 38, 39}));

@@ -1,4 +1,4 @@
-// IDX files: every dtype, gzip, and everything that can be wrong with one.
+// IDX files: every dtype, gzip, and every kind of error.
 #include <cstring>
 
 #include "tests/data/support.h"
@@ -52,7 +52,7 @@ TEST(Idx, GzippedInOneOrSeveralMembersAndPadded) {
 
 TEST(Idx, FromAFilePlainAndGzipped) {
   const TemporaryFolder folder;
-  // Larger than the buffers on the way.
+  // Larger than the buffers of the reader.
   ByteVector elements(300000);
   for (std::size_t i = 0; i < elements.size(); ++i) {
     elements[i] = static_cast<std::uint8_t>(i * 2654435761U >> 24);
@@ -87,7 +87,7 @@ TEST(Idx, HostileHeadersAreNamed) {
   expect_idx_refused(many, "has 17 axes, at most 16");
   expect_idx_refused(idx(0x08, {1000, 1000}, {1, 2, 3}),
                      "declares uint8[1000,1000], 1000000 bytes, but cannot hold more than 3");
-  // 2^32 - 1 four times over: more than 64 bits can count.
+  // 2^32 - 1 four times: the product overflows 64 bits.
   expect_idx_refused(idx(0x0E, {~0U, ~0U, ~0U, ~0U}, {1}), "more bytes than an address can count");
   expect_idx_refused(idx(0x08, {2}, {1}),
                      "declares uint8[2], 2 bytes, but cannot hold more than 1");
@@ -104,9 +104,9 @@ TEST(Idx, HostileGzipIsNamed) {
   append(trailing, {1, 2, 3});
   expect_idx_refused(trailing, "has other bytes after the compressed data");
   expect_idx_refused({0x1f, 0x8b, 7, 0}, "is not validly compressed");
-  // A header that promises more than 1032 bytes for each one that follows.
+  // A header that promises more than 1032 bytes for each byte that follows.
   expect_idx_refused(gzip(idx(0x08, {100000000}, {1})), "declares uint8[100000000]");
-  // A stream that is valid and shorter than its header says.
+  // A valid stream that is shorter than its header says.
   expect_idx_refused(gzip(idx(0x08, {5000}, {1})), "ends early: 1 of 5000 bytes of the elements");
 }
 

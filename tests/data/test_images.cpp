@@ -1,4 +1,4 @@
-// PGM, PPM and PNG: every kind against pixels known beforehand, and images that are wrong.
+// PGM, PPM and PNG: every kind compared with known pixels, and invalid images.
 #include <cstring>
 
 #include "tests/data/support.h"
@@ -86,7 +86,7 @@ TEST(Png, EveryKindGivesItsPixels) {
   }
 }
 
-/// A PNG of the given header and chunks between it and IEND.
+/// A PNG with the given header and chunks, and IEND.
 ByteVector png(const ByteVector& header, const std::vector<ByteVector>& chunks) {
   ByteVector file = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
   append(file, png_chunk("IHDR", header));
@@ -201,7 +201,7 @@ TEST(Png, WrongPixelsAreNamed) {
                        "is not validly compressed");
   expect_image_refused(png(header(2, 2), {png_chunk("IDAT", {packed.begin(), packed.end() - 4})}),
                        "ends in the middle of the compressed data");
-  append(packed, {0x1f, 0x8b});  // no gzip file, where one may follow another
+  append(packed, {0x1f, 0x8b});  // not a gzip file, where another member may follow
   expect_image_refused(png(header(2, 2), {png_chunk("IDAT", packed)}),
                        "has other bytes after the compressed data");
 }

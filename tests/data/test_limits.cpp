@@ -1,4 +1,4 @@
-// Small files that would become large, and reads that are given up half way.
+// Small files that unpack to large ones, and interrupted reads.
 #include <cstdlib>
 #include <string>
 
@@ -14,7 +14,7 @@ namespace {
 
 using namespace test;
 
-/// Zeros, gzipped, without holding them.
+/// Gzipped zeros, made without holding all of them in memory.
 ByteVector gzip_of(const std::string& head, const std::string& unit, std::uint64_t times) {
   z_stream stream{};
   EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
@@ -41,7 +41,7 @@ ByteVector gzip_of(const std::string& head, const std::string& unit, std::uint64
   return out;
 }
 
-/// One deflate stream of zeros inside of a PNG.
+/// A deflate stream of zeros inside a PNG.
 ByteVector png_of_zeros(std::uint32_t width, std::uint32_t height, std::uint8_t depth,
                         std::uint8_t colour, std::uint64_t row_bytes) {
   ByteVector header;
@@ -77,7 +77,7 @@ ByteVector png_of_zeros(std::uint32_t width, std::uint32_t height, std::uint8_t 
 constexpr const char* kLimit = "limit of 67108864 bytes";
 
 TEST(Limits, APngThatDeclaresMore) {
-  // 8192 x 8193 pixels of one bit: 8.2 KB of file, 64 MiB and a little in memory.
+  // 8192 x 8193 one-bit pixels: 8.2 KB of file, slightly more than 64 MiB in memory.
   const ByteVector file = png_of_zeros(8192, 8193, 1, 0, 1024);
   EXPECT_LT(file.size(), 20'000U);
   expect_error<IoError>([&] { decode_png(file); }, kLimit);
@@ -99,7 +99,7 @@ TEST(Limits, WhatIsWithinThemIsRead) {
 }
 
 TEST(Limits, GzipInsideOfGzipInsideOfAnImage) {
-  // The limit goes by the outermost file.
+  // The limit depends on the outermost file.
   const ByteVector image = png_of_zeros(8192, 8193, 1, 0, 1024);
   const ByteVector packed = gzip(image);
   EXPECT_LT(packed.size(), image.size());
@@ -118,7 +118,7 @@ TEST(Limits, AGzipThatUnpacksToMore) {
   expect_error<IoError>([&] { decode_csv(small, {.max_bytes = 399'999}); },
                         "holds 50000 x 2 values, 400000 bytes in memory, more than the limit");
   EXPECT_EQ(decode_csv(small, {.max_bytes = 400'000}).values.numel(), 100'000);
-  // One line of many fields: names and values would take sixteen times the text.
+  // One line of many fields: names and values would take sixteen times the size of the text.
   expect_error<IoError>([&] { decode_csv(gzip_of("a", ",b", much / 2)); }, kLimit);
   const ByteVector idx =
       gzip_of(std::string("\0\0\x08\x01\x04\x10\0\x01", 8), std::string(1, '\0'), much);
@@ -142,7 +142,7 @@ TEST(Paths, EndWhereTheyEnd) {
 }
 
 TEST(Limits, TheFilesOwnSizeCounts) {
-  // A plain file is never too large for itself: values of float64 are four times the text.
+  // A plain file is never too large for its own limit: values of float64 are four times the text.
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += "1,1,1,1\n";
   EXPECT_EQ(decode_csv(bytes_of(text), {.dtype = DType::Float64}).values.numel(), 400'000);
@@ -165,7 +165,7 @@ TEST(Limits, NamesOfColumnsAndClassesAreCounted) {
                         "line 262145: the label column has more than 262144 different texts");
 }
 
-/// Peak of what tensors and `new` take together is what the kernel sees.
+/// The kernel sees the peak of memory from tensors and from `new` together.
 std::size_t peak_kib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -173,7 +173,8 @@ std::size_t peak_kib() {
 }
 
 TEST(Limits, MemoryFollowsTheFile) {
-  // 8 MiB of text each; labels and names were kept as one string per field: 32 bytes for two.
+  // 8 MiB of text each. Once, labels and names were stored as one string per field: 32 bytes for
+  // two.
   std::string rows;
   while (rows.size() < (8U << 20)) rows += "1,a\n";
   std::string line;
@@ -201,7 +202,7 @@ void stop_at_second() {
   if (++g_asked == 2) throw Stop();
 }
 
-/// Long reads ask whether to go on, and give up when told to.
+/// Long reads poll for interrupts, and stop when told to.
 class Interrupted : public testing::Test {
  protected:
   void TearDown() override { set_interrupt_check(nullptr); }

@@ -1,4 +1,4 @@
-// The loader: the same batches at any number of workers, resumed anywhere, and never stuck.
+// The loader: the same batches at any number of workers, resumed at any point, without deadlocks.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -149,7 +149,7 @@ TEST(DataLoader, ABatchStaysUntilTheNextIsAskedForAndLongerIfHeld) {
     for (std::size_t i = 0; i < 16; ++i) {
       const Batch* batch = loader.next();
       ASSERT_NE(batch, nullptr);
-      std::this_thread::sleep_for(std::chrono::microseconds(200));  // workers run ahead
+      std::this_thread::sleep_for(std::chrono::microseconds(200));  // workers prefetch
       EXPECT_EQ(see(*batch), expected[i]);
       if (i % 3 == 0) held.push_back(batch->input);
     }
@@ -186,7 +186,7 @@ TEST(DataLoader, ASecondLoopWhileOneIsRunningIsRefused) {
       expect_error<ValueError>([&] { one_epoch(loader); }, "another loop over this loader");
     }
     EXPECT_EQ(outer, 3);
-    // Loops that are over, by their end or by a break, are in nobody's way.
+    // Finished loops, ended or left by a break, do not block others.
     EXPECT_EQ(one_epoch(loader).size(), 3U);
     for ([[maybe_unused]] const Batch& batch : loader) break;
     EXPECT_EQ(one_epoch(loader).size(), 3U);
@@ -253,7 +253,7 @@ TEST(DataLoader, StatesThatDoNotFitAreNamed) {
   State less = good;
   less.values.erase("epoch");
   expect_error<ValueError>([&] { loader.load_state(less); }, "no value 'epoch'");
-  EXPECT_EQ(loader.position(), 1);  // nothing of these was taken over
+  EXPECT_EQ(loader.position(), 1);  // nothing of these was accepted
 }
 
 TEST(DataLoader, AnEmptyDatasetHasEpochsOfNothing) {
@@ -308,7 +308,7 @@ TEST(DataLoader, DestroyedInTheMiddleItJoinsItsWorkers) {
       for (int i = 0; i < taken; ++i) loader.next();
     }
   }
-  // Also while a batch is being made, and before anything was asked for.
+  // Also while a batch is being made, and before any was requested.
   class Slow : public Failing {
    public:
     Slow() : Failing(-1) {}
@@ -325,7 +325,7 @@ TEST(DataLoader, DestroyedInTheMiddleItJoinsItsWorkers) {
   EXPECT_NE(loader.next(), nullptr);
 }
 
-/// Looks at where it is called.
+/// Notes in which thread, and where, it is called.
 class Looking : public Failing {
  public:
   Looking() : Failing(-1) {}
@@ -366,7 +366,7 @@ TEST(DataLoader, AfterTheFirstBatchesNoMoreMemoryIsAskedFor) {
     one_epoch(loader);
     const AllocatorStats before = own.stats();
     for (int i = 0; i < 3; ++i) one_epoch(loader);
-    // Two tensors for each slot, at most, where the first epoch's short batch came first.
+    // At most two tensors per slot, where the short batch of the first epoch was first.
     EXPECT_LE(own.stats().allocations - before.allocations, 2U * (2U * 4 + 1)) << workers;
     EXPECT_EQ(own.stats().system_allocations, before.system_allocations) << workers;
   }

@@ -1,5 +1,5 @@
-// Files changed at random: a tensor or an IoError comes out, never anything else, and never more
-// memory than the file can account for.
+// Files changed at random: the result is a tensor or an IoError, never anything else, and memory
+// use is bounded by the file's size.
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-/// Per format; a hundred times as many with BAREGRAD_TEST_LONG=1 in the environment.
+/// Per format; a hundred times as many with BAREGRAD_TEST_LONG=1.
 const int kInputs = std::getenv("BAREGRAD_TEST_LONG") != nullptr ? 2000000 : 20000;
 
 class Dice {
@@ -29,7 +29,7 @@ class Dice {
   std::uint32_t counter_ = 0;
 };
 
-/// One to four changes: bytes, bits, whole words of interest, pieces cut, doubled or added.
+/// One to four changes: bytes, bits, special words, pieces cut, duplicated or added.
 ByteVector mutate(ByteVector bytes, Dice& dice) {
   constexpr std::uint32_t kWords[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fffffff, 0x80000000, 0xffffffff};
   for (std::size_t changes = 1 + dice.below(4); changes > 0; --changes) {
@@ -74,12 +74,12 @@ ByteVector mutate(ByteVector bytes, Dice& dice) {
   return bytes;
 }
 
-/// `most(size)`: the tensor bytes that a file of that size may take.
+/// `most(size)`: the tensor bytes that a file of that size may use.
 void run(const std::vector<ByteVector>& seeds, const std::function<void(const ByteVector&)>& decode,
          const std::function<std::size_t(std::size_t)>& most,
          const std::function<void(ByteVector&)>& repair = {}) {
   Dice dice(2026);
-  // Not the pool: a sanitizer sees the ends of blocks that come from the system.
+  // Not the pool: a sanitizer checks the ends of blocks that come from the system.
   Allocator& own = system_allocator();
   const AllocatorScope scope(own);
   const std::size_t before = own.stats().live_bytes;
@@ -88,7 +88,7 @@ void run(const std::vector<ByteVector>& seeds, const std::function<void(const By
   for (int i = 0; i < kInputs; ++i) {
     ByteVector bytes = mutate(seeds[static_cast<std::size_t>(i) % seeds.size()], dice);
     if (repair && dice.below(4) != 0) repair(bytes);
-    bytes.shrink_to_fit();  // so that a sanitizer sees a read past the end
+    bytes.shrink_to_fit();  // so that a sanitizer detects a read past the end
     own.reset_peak();
     try {
       decode(bytes);
@@ -99,7 +99,7 @@ void run(const std::vector<ByteVector>& seeds, const std::function<void(const By
     ASSERT_LE(own.stats().peak_bytes - before, most(bytes.size())) << "input " << i;
     ASSERT_EQ(own.stats().live_bytes, before) << "input " << i;
   }
-  // Neither all refused at the door nor all let through.
+  // Neither nearly all refused nor nearly all accepted.
   EXPECT_GT(read, kInputs / 200);
   EXPECT_GT(refused, kInputs / 20);
 }
@@ -133,7 +133,7 @@ TEST(Mutations, Csv) {
   options.missing = 0;
   run(
       seeds, [&](const ByteVector& bytes) { data::decode_csv(bytes, options); },
-      // A field of no bytes and its delimiter become eight; these gzip to little here.
+      // An empty field and its delimiter become eight bytes; these gzip badly here.
       [](std::size_t size) { return 16 * size + 4096; });
   options.label = "-1";
   run(
@@ -150,7 +150,7 @@ TEST(Mutations, Pnm) {
       [](std::size_t size) { return size; });
 }
 
-/// Right checksums again, so that changes reach what lies behind them.
+/// Corrects checksums, so that changes reach the code behind the checks.
 void repair_png(ByteVector& bytes) {
   std::size_t at = 8;
   while (bytes.size() >= at + 12) {

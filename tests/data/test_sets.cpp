@@ -1,4 +1,4 @@
-// MNIST and its likes, where their files are looked for, and the digits that need none.
+// MNIST and similar sets, the folders searched for them, and generated digits.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -36,7 +36,7 @@ void write_set(const fs::path& folder, const std::string& joint, bool packed, st
   }
 }
 
-/// An environment variable, for a while.
+/// Sets an environment variable for a scope.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) {
@@ -58,7 +58,7 @@ class Variable {
   std::optional<std::string> old_;
 };
 
-/// A process that stands in an empty folder with an empty home.
+/// A process in an empty folder with an empty home.
 class Sets : public ::testing::Test {
  protected:
   Sets()
@@ -168,9 +168,9 @@ TEST_F(Sets, FilesThatDoNotFitEachOtherAreNamed) {
   expect_error<IoError>([&] { data::mnist(at("c")); }, "train-images-idx3-ubyte': ends early");
 }
 
-// ---- The real ones, where they are installed
+// ---- The real sets, where they are installed
 
-/// Beside the checkout too, wherever the tests are run from.
+/// Also found beside the checkout, from any working folder.
 const fs::path kShared = BAREGRAD_TEST_DIR "/../../shared/data";
 
 void expect_real(const ImageSet& train, const ImageSet& test) {
@@ -186,7 +186,7 @@ TEST(RealSets, Mnist) {
   }
   const ImageSet train = data::mnist(kShared);
   expect_real(train, data::mnist(kShared, false));
-  // The published first labels, and the mean that everybody normalises with, 0.1307.
+  // The published first labels, and the usual mean for normalisation, 0.1307.
   const auto labels = train.labels.to_vector<std::int64_t>();
   EXPECT_EQ(std::vector<std::int64_t>(labels.begin(), labels.begin() + 10),
             (std::vector<std::int64_t>{5, 0, 4, 1, 9, 2, 1, 3, 1, 4}));

@@ -1,4 +1,4 @@
-// ONE row per public function: its name and how to call it with what a Source gives.
+// ONE row per public function: its name, and a call with arguments from a Source.
 #pragma once
 
 #include <functional>
@@ -12,22 +12,22 @@ namespace baregrad::fuzz {
 using Results = std::vector<Tensor>;
 
 struct Row {
-  /// As declared; overloads carry their difference in brackets: "split(sizes)".
+  /// As declared; overloads are distinguished in brackets: "split(sizes)".
   std::string name;
   std::function<Results(Source&)> call;
-  /// Functions besides this one that a refusal may come from and name.
+  /// Other functions that may refuse the call and be named in the message.
   std::vector<std::string> also = {};
-  /// Calls of this row for each call of an elementwise one.
+  /// Calls of this row per call of an elementwise one.
   int weight = 3;
-  /// Contents are undefined: any byte may stand in a bool.
+  /// Contents are undefined: a bool may hold any byte.
   bool unset = false;
-  /// Nothing can make it refuse.
+  /// No arguments make it refuse.
   bool never_refuses = false;
 };
 
-/// How many axes x has; any number does for an undefined one.
+/// The number of axes of x; any number if it is undefined.
 inline int ndim_of(const Tensor& x) { return x.defined() ? x.ndim() : 2; }
-/// How many elements x has along an axis; a few where there is no such axis.
+/// The number of elements of x along an axis; a few if there is no such axis.
 inline std::int64_t size_of(const Tensor& x, std::int64_t axis) {
   if (!x.defined() || axis < -x.ndim() || axis >= x.ndim()) return 2;
   return x.size(axis);

@@ -6,7 +6,7 @@ namespace baregrad::fuzz {
 
 namespace {
 
-/// Mostly `usual` or a little more; sometimes absurd.
+/// Mostly `usual` or slightly more; sometimes absurd.
 std::int64_t about(Source& s, std::int64_t usual, std::int64_t spread) {
   const std::int64_t near = usual + s.below(spread);
   return s.chance(3) ? s.integer() : near;
@@ -43,7 +43,7 @@ DType floating(Source& s) {
   return s.one_of<DType>({float16, bfloat16, float32, float64});
 }
 
-/// Images or signals of `axes` axes, of few pixels.
+/// Images or signals with `axes` axes and few pixels.
 Tensor images(Source& s, int axes, std::int64_t channels, DType dtype) {
   if (s.chance(5)) return s.tensor(Size::Bounded, dtype);
   Dims shape;
@@ -64,8 +64,8 @@ Tensor bias_of(Source& s, std::int64_t size, DType dtype) {
   return s.of_shape({s.chance(5) ? size + 1 : size}, Size::Bounded, dtype);
 }
 
-/// The smallest image, of `axis`, that `windows` windows of this kind come from; 3 where the
-/// numbers are absurd.
+/// The smallest image size along `axis` that gives `windows` windows of this kind; 3 if the numbers
+/// are absurd.
 std::int64_t image_of(std::int64_t windows, std::int64_t kernel, std::int64_t stride,
                       std::int64_t padding, std::int64_t dilation) {
   for (const std::int64_t number : {windows, kernel, stride, padding, dilation}) {
@@ -74,7 +74,7 @@ std::int64_t image_of(std::int64_t windows, std::int64_t kernel, std::int64_t st
   return (windows - 1) * stride + dilation * (kernel - 1) + 1 - 2 * padding;
 }
 
-/// Mostly what image_of says for both axes.
+/// Mostly the result of image_of for both axes.
 Dims fitting_image(Source& s, const Tensor& g, const Dims& kernel, const Dims& stride,
                    const Dims& padding, const Dims& dilation) {
   const Dims otherwise = about(s, 2, 0, 12);
@@ -89,7 +89,7 @@ Dims fitting_image(Source& s, const Tensor& g, const Dims& kernel, const Dims& s
   return out;
 }
 
-/// Arguments of a convolution, mostly of sizes that fit.
+/// Arguments of a convolution, mostly of matching sizes.
 struct Conv {
   Conv(Source& s, int axes, bool turned)
       : options(conv_options(s, axes)), dtype(floating(s)), inner(s.below(4)), outer(s.below(5)) {
@@ -207,7 +207,7 @@ std::vector<Row> conv_rows() {
       {"adaptive_avg_pool2d",
        [](Source& s) -> Results {
          const DType dtype = floating(s);
-         // Windows are slices: an absurd number of them would take as long.
+         // Each window is a slice: an absurd number of them would take too long.
          const std::int64_t height = s.below(20);
          const std::int64_t width = s.below(20);
          s.visited_times(height * width);

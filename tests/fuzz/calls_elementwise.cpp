@@ -1,4 +1,4 @@
-// Elementwise functions and their in-place forms; the regular ones straight from ops.def.
+// Elementwise functions and their in-place forms; the regular ones are generated from ops.def.
 #include "tests/fuzz/calls.h"
 
 namespace baregrad::fuzz {
@@ -109,7 +109,7 @@ std::vector<Row> elementwise_rows() {
          const Operand y = s.operand(condition);
          return {where(condition, x, y)};
        }},
-      // One-sided clips are maximum and minimum, without bounds it is a copy.
+      // One-sided clips are maximum and minimum; without bounds clip is a copy.
       {"clip",
        [](Source& s) -> Results {
          const Tensor x = s.tensor();

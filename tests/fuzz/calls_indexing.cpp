@@ -1,4 +1,4 @@
-// Picking and placing by position and by mask.
+// Indexing by positions and by masks.
 #include "baregrad/error.h"
 #include "tests/fuzz/calls.h"
 
@@ -6,7 +6,8 @@ namespace baregrad::fuzz {
 
 namespace {
 
-/// Positions of x's number of axes, no longer than x but along `axis`; sometimes not even that.
+/// Positions with x's number of axes, not longer than x except along `axis`; sometimes not even
+/// that.
 Tensor positions_along(Source& s, const Tensor& x, std::int64_t axis, Size many) {
   Dims shape(ndim_of(x), 1);
   std::int64_t product = 1;
@@ -112,7 +113,7 @@ std::vector<Row> indexing_rows() {
          const DTypeOption dtype = same ? DTypeOption(x.dtype()) : DTypeOption();
          const bool accumulate = s.flag();
          if (s.chance(60)) return {index_put_(x, indices, s.scalar(), accumulate)};
-         // A value of the indexed shape, or not: what a read with the same indices gives tells.
+         // A value of the indexed shape, or not: a read with the same indices gives the shape.
          Tensor like;
          try {
            like = index(x, indices);

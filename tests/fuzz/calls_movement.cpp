@@ -93,7 +93,7 @@ std::vector<Row> movement_rows() {
        }},
       {"searchsorted",
        [](Source& s) -> Results {
-         // Whether it is sorted is the caller's affair; any answer in range will do.
+         // The caller must pass a sorted sequence; otherwise any answer in range is right.
          Tensor line = s.tensor();
          while (line.defined() && line.ndim() > 1 && s.chance(80) && line.size(0) > 0)
            line = line[0];

@@ -6,7 +6,7 @@ namespace baregrad::fuzz {
 
 namespace {
 
-/// What the other factor has there; 1 for what would make it large.
+/// The matching size of the other factor; 1 if that would make it large.
 std::int64_t modest_size_of(const Tensor& x, int axis) {
   const int at = axis < 0 ? axis + ndim_of(x) : axis;
   if (!x.defined() || at < 0 || at >= x.ndim()) return 3;
@@ -16,13 +16,13 @@ std::int64_t modest_size_of(const Tensor& x, int axis) {
 /// Mostly `size`; sometimes off by one.
 std::int64_t nearly(Source& s, std::int64_t size) { return s.chance(4) ? size + 1 : size; }
 
-/// The dtype of x more often than chance would have it.
+/// The dtype of x, more often than by chance.
 DTypeOption dtype_beside(Source& s, const Tensor& x) {
   if (x.defined() && s.chance(70)) return x.dtype();
   return {};
 }
 
-/// What x can mostly be multiplied by.
+/// A factor that mostly fits x.
 Tensor right_of(Source& s, const Tensor& x, int least_ndim = 1) {
   Dims shape;
   const std::int64_t kind = s.below(10);

@@ -1,5 +1,5 @@
-// Reductions, scans and softmax. What they reduce is bounded: a sum over 2^40 elements is right to
-// take its time.
+// Reductions, scans and softmax. Their input is bounded: a sum over 2^40 elements rightly takes
+// long.
 #include "tests/fuzz/calls.h"
 
 namespace baregrad::fuzz {

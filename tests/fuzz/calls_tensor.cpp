@@ -1,4 +1,4 @@
-// Tensor's own members, and tensors as text.
+// Members of Tensor, and tensors as text.
 #include <array>
 #include <memory>
 
@@ -11,8 +11,7 @@ namespace baregrad::fuzz {
 
 namespace {
 
-/// Numbers of elements that printing would show are bounded, not the tensor's: the middle is left
-/// out.
+/// Bounds the number of elements that are printed, not the tensor's: the middle is omitted.
 bool printable(const Tensor& x) {
   std::int64_t shown = 1;
   for (const std::int64_t size : x.shape()) {
@@ -31,7 +30,7 @@ void add_making(std::vector<Row>& rows) {
          const Dims shape = s.integers(static_cast<int>(s.below(4)));
          const Dims strides = s.integers(s.chance(95) ? shape.size() : 2);
          const Layout layout{shape, strides, s.chance(70) ? s.below(3) : s.integer()};
-         // Not as bool: the bytes are whatever they are.
+         // Not as bool: the bytes are arbitrary.
          const DType dtype = s.one_of({int8, int16, float32, float64});
          return {Tensor::view_of(x.storage(), dtype, layout, "view_of")};
        }},
@@ -50,7 +49,7 @@ void add_making(std::vector<Row>& rows) {
          const Dims shape = s.shape();
          const DType dtype = s.dtype();
          const Tensor out = Tensor::from_blob(data, shape, dtype, [block](void*) {});
-         // The caller vouches for the memory: what is beyond the block must not be read here.
+         // The caller guarantees the memory: bytes beyond the block must not be read here.
          return out.nbytes() <= block->size() ? Results{out} : Results{};
        }},
       {"Tensor::from_blob(strides)",
@@ -111,8 +110,8 @@ void add_reading(std::vector<Row>& rows) {
       {"Tensor::to_vector",
        [](Source& s) -> Results {
          const Tensor x = s.tensor();
-         // Between what is sound and what is refused untried lies what a machine may or may not
-         // have.
+         // Sizes between what always works and what is always refused depend on the machine's
+         // memory.
          if (x.defined() && x.nbytes() > 100000 && x.nbytes() >> 46 == 0) return {};
          if (!x.defined() || s.chance(10)) {
            x.to_vector<std::int32_t>();
@@ -165,7 +164,7 @@ void add_reading(std::vector<Row>& rows) {
   rows.insert(rows.end(), reading.begin(), reading.end());
 }
 
-// The methods are the functions of ops.h under other names; those name themselves when they refuse.
+// The methods are functions of ops.h under other names; errors carry the functions' names.
 void add_methods(std::vector<Row>& rows) {
   const std::vector<Row> methods = {
       {"Tensor::to",

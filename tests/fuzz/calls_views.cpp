@@ -1,11 +1,11 @@
-// View functions: none touches an element, so tensors of 2^62 elements are as good as any.
+// View functions: none reads an element, so tensors of 2^62 elements are fine.
 #include "tests/fuzz/calls.h"
 
 namespace baregrad::fuzz {
 
 namespace {
 
-/// One handle per element of an axis: bounded like what visits elements.
+/// One handle per element of an axis: bounded as for ops that visit elements.
 Tensor divisible(Source& s) { return s.tensor(s.chance(80) ? Size::Bounded : Size::Any); }
 
 }  // namespace

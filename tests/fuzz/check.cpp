@@ -1,4 +1,4 @@
-// What a returned tensor and a refusal must look like.
+// Checks of returned tensors and of errors.
 #include "tests/fuzz/check.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ __extension__ using Int128 = __int128;
 
 constexpr std::int64_t kReadAtMost = 100000;
 
-/// Calls `body` with the address of every element; those that stride 0 repeats count once.
+/// Calls `body` with the address of every element; elements repeated by stride 0 count once.
 template <class F>
 void for_each_element(const Tensor& t, F body) {
   const int ndim = t.ndim();

@@ -1,4 +1,4 @@
-// What must hold of every tensor a function returns, and of every block it was given.
+// Invariants of every tensor that a function returns, and of every block that it was given.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace baregrad::fuzz {
 
-/// What is wrong with a returned tensor; empty when nothing is. Reads every element of all but
-/// large ones; `unset`: a bool may hold any byte.
+/// The fault of a returned tensor; empty if there is none. Reads every element, except of large
+/// tensors; `unset`: a bool may hold any byte.
 std::string flaw_in(const Tensor& t, bool unset);
 
-/// What was written that should not have been; empty when nothing was. `target`: the tensor the
-/// call was allowed to write, or null.
+/// The memory that was written against the rules; empty if there is none. `target`: the tensor that
+/// the call may write to, or null.
 std::string damage_to(const Watched& block, const Tensor* target);
 
 }  // namespace baregrad::fuzz

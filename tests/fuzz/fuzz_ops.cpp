@@ -1,11 +1,11 @@
-// Calls every public function with hostile arguments. A call returns sound tensors, or throws a
-// typed error that opens with the function's name and leaves everything as it was; nothing else.
+// Calls every public function with hostile arguments. A call must return valid tensors, or throw a
+// typed error that opens with the function's name and leave everything unchanged.
 //
 //   fuzz_ops [--calls N] [--seed N] [--only INDEX] [--tallies]
 //
 // N calls default to BAREGRAD_FUZZ_CALLS, else 5,000,000 when BAREGRAD_TEST_LONG is 1, else
-// 200,000; the seed to BAREGRAD_FUZZ_SEED, else 1. Call INDEX depends on the seed and INDEX alone.
-// Where the sources are not where the program was built, BAREGRAD_OPS_HEADER says where ops.h is.
+// 200,000; the seed to BAREGRAD_FUZZ_SEED, else 1. Call INDEX depends only on the seed and INDEX.
+// BAREGRAD_OPS_HEADER is the path of ops.h, if the sources are not where the program was built.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -26,8 +26,8 @@
 #include "tests/fuzz/calls.h"
 #include "tests/fuzz/check.h"
 
-// The sanitizers ask for these by name. They are to end with SIGABRT, which is handled below, and
-// an absurd `new` is to end so as well.
+// The sanitizers read their options from functions of these names. Errors, and an absurd `new`, end
+// the process with SIGABRT, which is handled below.
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "abort_on_error=1:max_allocation_size_mb=1024";
 }
@@ -38,7 +38,8 @@ extern "C" __attribute__((visibility("default"))) const char* __ubsan_default_op
 namespace baregrad::fuzz {
 namespace {
 
-// CPU seconds after which a call hangs; the slowest sound one takes a fraction of one.
+// CPU seconds after which a call counts as hung; the slowest valid one takes a fraction of a
+// second.
 constexpr int kHangSeconds = 20;
 
 struct Tally {
@@ -50,18 +51,18 @@ struct Tally {
 struct Slowest {
   double seconds = 0;
   std::uint64_t index = 0;
-  std::string text;  ///< the function, and what was drawn for it
+  std::string text;  ///< the function and its arguments
 };
 
-/// Of all threads: what others do on the machine does not show. While the timer for hangs runs, the
-/// clock goes by ticks of some milliseconds.
+/// The CPU time of all threads: load from other processes does not count. While the timer for hangs
+/// runs, the clock has a resolution of some milliseconds.
 double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// What the process is doing, for handlers that run when it dies.
+/// The current call, for handlers that run when the process dies.
 struct Current {
   std::uint64_t seed = 0;
   std::uint64_t index = 0;
@@ -113,7 +114,7 @@ std::string plain_name(const std::string& row) {
 class Fuzzer {
  public:
   Fuzzer(std::uint64_t seed, bool verbose) : seed_(seed), verbose_(verbose) {
-    // BAREGRAD_ISA makes this machine one that has nothing wider: the calls are then that one's.
+    // With BAREGRAD_ISA set, the calls run on that instruction set.
     static const kernels::Isa widest = kernels::active_isa();
     for (const auto part : {creation_rows, elementwise_rows, reduction_rows, view_rows,
                             movement_rows, indexing_rows, product_rows, conv_rows, tensor_rows}) {
@@ -190,8 +191,8 @@ class Fuzzer {
     for (const Watched& block : source.watched()) slowest_.text += " " + describe(block.tensor);
   }
 
-  /// A message opens with the function's name; an in-place form may speak as its op. Memory may run
-  /// out in any step on the way.
+  /// A message opens with the function's name; an in-place form may use its op's name. Any step on
+  /// the way may run out of memory.
   bool names_function(const Row& row, const Error& e) const {
     const std::string what = e.what();
     const std::size_t colon = what.find(": ");
@@ -240,7 +241,7 @@ class Fuzzer {
   PoolAllocator pool_{kMemoryLimit};
 };
 
-/// Declarations of ops.h that have no row.
+/// Declarations in ops.h without a row.
 std::string missing_rows(const std::vector<Row>& rows) {
   std::map<std::string, int> count;
   for (const Row& row : rows) ++count[row.name.substr(0, row.name.find('('))];
@@ -309,7 +310,7 @@ int repeat_one(const Options& options) {
 }
 
 int run_all(const Options& options) {
-  // A fault in one function would drown the others.
+  // Stops here: a fault that many functions share is reported often enough.
   constexpr int kMostProblems = 40;
   Fuzzer fuzzer(options.seed, false);
   const double start = cpu_seconds();
@@ -330,7 +331,7 @@ int run_all(const Options& options) {
     std::fprintf(stderr, "  repeat with --seed %llu --only %llu\n",
                  static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(i));
   }
-  // Both sides of every function show in a few hundred calls of it.
+  // Every function is accepted and refused within a few hundred calls.
   if (problems == 0 && options.calls >= 300 * fuzzer.schedule_size()) {
     const std::string one_sided = fuzzer.one_sided();
     if (!one_sided.empty()) {

@@ -15,7 +15,7 @@ namespace baregrad::fuzz {
 
 namespace {
 
-// A sound tensor has at most this many elements, so that a call takes microseconds.
+// A valid tensor has at most this many elements, so that a call takes microseconds.
 constexpr std::int64_t kFewElements = 3000;
 
 constexpr std::int64_t kAbsurd[] = {-1,
@@ -45,7 +45,7 @@ double numel_of(const Dims& shape) {
 
 }  // namespace
 
-// splitmix64: the same sequence everywhere, which the standard's distributions are not.
+// splitmix64: the same sequence everywhere, unlike the standard's distributions.
 std::uint64_t Source::bits() {
   state_ += 0x9e3779b97f4a7c15ULL;
   std::uint64_t z = state_;
@@ -234,7 +234,7 @@ Dims Source::shape() {
 
 Dims Source::reshaping(const Tensor& x) {
   if (!x.defined() || chance(10)) return shape();
-  // The prime factors of the number of elements, dealt out to new axes.
+  // The prime factors of the number of elements, distributed over new axes.
   std::int64_t rest = std::max<std::int64_t>(x.numel(), 1);
   Dims out(static_cast<int>(below(5)), 1);
   for (std::int64_t p = 2; p < 100 && rest > 1 && !out.empty();) {
@@ -291,13 +291,13 @@ void Source::fill(char* data, std::size_t count, DType dtype) {
         store_scalar(Scalar(std::numeric_limits<double>::infinity()), dtype, &raw, "fuzz");
       }
     }
-    std::memcpy(data + i * width, &raw, width);  // little end first: the low bytes
+    std::memcpy(data + i * width, &raw, width);  // little-endian: the low bytes
   }
 }
 
-/// Strides are dealt out from a random axis to the next, each stepping over what is there, with
-/// gaps, backwards, not at all (repeated) or too little (overlapping); then just as much memory is
-/// taken as they reach, so that the sanitizer sees any step beyond.
+/// Assigns strides to the axes in random order. Each axis steps over the previous ones: with gaps,
+/// backwards, not at all (repeated) or too little (overlapping). Then exactly the memory that they
+/// reach is allocated, so that a sanitizer detects any access beyond.
 Tensor Source::strided(const Dims& shape, DType dtype, Size size) {
   Dims full = shape;
   Dims strides(shape.size(), 0);
@@ -322,18 +322,19 @@ Tensor Source::strided(const Dims& shape, DType dtype, Size size) {
     strides[axis] = stride;
     step = std::max<std::int64_t>(step, std::abs(stride) * std::max<std::int64_t>(shape[axis], 1));
   }
-  // Repetition costs no memory, whatever the size.
+  // Repetition needs no memory, whatever the size.
   if (!full.empty() && chance(size == Size::Any ? 8 : 2)) {
     if (const auto axis = repeat_axis(full, dtype, size)) strides[*axis] = 0;
   }
-  // How far the elements reach; asked only now, as the repetition may have filled an empty axis.
+  // The extent of the elements; computed here, as the repetition may have made an empty axis
+  // non-empty.
   const bool none = std::find(full.begin(), full.end(), 0) != full.end();
   std::int64_t low = 0;
   std::int64_t high = 0;
   for (int i = 0; i < full.size() && !none; ++i) {
     (strides[i] < 0 ? low : high) += strides[i] * (full[i] - 1);
   }
-  // Strides that are never taken may be anything.
+  // Strides that are never used may be anything.
   for (int i = 0; i < full.size(); ++i) {
     if ((none || full[i] == 1) && chance(6)) strides[i] = kAbsurd[below(std::ssize(kAbsurd))];
   }
@@ -359,11 +360,11 @@ std::optional<int> Source::repeat_axis(Dims& shape, DType dtype, Size size) {
   }
   std::int64_t many = one_of<std::int64_t>({1 << 16, std::int64_t{1} << 31, std::int64_t{1} << 40,
                                             std::int64_t{1} << 61, std::int64_t{1} << 62, kMost});
-  // Of two such tensors the walk may be the product, whatever the op.
+  // With two such tensors the number of visited elements may be the product, for any op.
   if (size == Size::Bounded && repeated_) return {};
   repeated_ |= size == Size::Bounded;
   while (overflows(many, others * static_cast<std::int64_t>(itemsize(dtype)))) many >>= 1;
-  // Too much to visit is either far too much to allocate, or not drawn.
+  // Too many elements to visit are either far too many to allocate, or not drawn.
   if (size == Size::Bounded || many * others <= kMemoryLimit) {
     many = std::clamp<std::int64_t>(visit_limit_ / others, 1, many);
   }
@@ -386,7 +387,7 @@ Tensor Source::affordable(Tensor t, Size size) {
     if (t.ndim() == 0 || t.shape()[longest] <= 1) break;
     t = narrow(t, longest, 0, 1);
   }
-  // Later ones may meet all of these together.
+  // Later draws may be combined with all of these.
   for (Dims& other : visited_) broadcast_shapes(t.shape(), other, other);
   visited_.push_back(t.shape());
   return t;
@@ -449,7 +450,7 @@ Tensor Source::partner(const Tensor& x, Size size, DTypeOption dtype) {
     }
     while (!shape.empty() && chance(15)) shape.erase(0);
   }
-  // What x repeats without memory a partner must not ask memory for.
+  // A partner must not need memory for the elements that x repeats without memory.
   for (std::int64_t& n : shape) {
     if (n > kFewElements) n = 1;
   }
@@ -480,7 +481,7 @@ Tensor Source::indices(const Dims& shape, std::int64_t size, Size many) {
                          ? DType::Int64
                          : one_of<DType>({int8, int16, int32, uint8, uint16, uint32, uint64});
   const Tensor out = strided(shape, type, many);
-  // The block's values are replaced: positions, most of them sound.
+  // Replaces the block's values by positions, most of them valid.
   Watched& block = watched_.back();
   const bool off = chance(12);
   const std::size_t width = itemsize(type);
@@ -519,7 +520,7 @@ std::vector<Tensor> Source::tensors(Size size) {
 std::vector<Index> Source::index_list(const Tensor& x, Size many) {
   std::vector<Index> out;
   const int ndim = x.defined() ? x.ndim() : 2;
-  // Index tensors of one shape broadcast; a few differ.
+  // Index tensors of one shape broadcast; a few have other shapes.
   const Dims common = chance(30) ? Dims{} : chance(70) ? Dims{1 + below(4)} : Dims{2, 1 + below(2)};
   int axis = 0;
   while (axis < ndim || chance(6)) {

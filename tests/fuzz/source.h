@@ -1,8 +1,7 @@
-// Hostile arguments: every draw is mostly sound and sometimes absurd, and depends on the seed
-// alone.
+// Hostile arguments. Every draw is mostly valid and sometimes absurd, and depends only on the seed.
 //
-// Draw into named variables, one statement each: the order in which C++ evaluates the arguments of
-// one call is not fixed, and the sequence of draws must be.
+// Draw into named variables, one statement each: C++ does not fix the order in which the arguments
+// of a call are evaluated, and the sequence of draws must be fixed.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +18,18 @@ namespace baregrad::fuzz {
 inline constexpr std::int64_t kLeast = INT64_MIN;
 inline constexpr std::int64_t kMost = INT64_MAX;
 
-/// The budget of a call, so that the slowest takes a fraction of a second under a sanitizer: what
-/// it visits, and what it may take from the allocator. Results of more elements than bytes are
+/// The budget of a call, so that the slowest takes a fraction of a second under a sanitizer: the
+/// elements it visits, and the memory it may allocate. Results of more elements than bytes are
 /// refused.
 inline constexpr std::int64_t kVisitLimit = std::int64_t{1} << 17;
 inline constexpr std::int64_t kMemoryLimit = std::int64_t{1} << 22;
 
 /// Any: may be expanded, without memory, up to 2^62 elements; for ops whose result is as large (and
-/// is refused) or that touch no element. Bounded: at most kVisitLimit, alone or broadcast with what
-/// else the call was given so, for ops that must visit them all.
+/// is refused) or that read no element. Bounded: at most kVisitLimit elements, alone or broadcast
+/// with earlier arguments of the call, for ops that visit all of them.
 enum class Size { Any, Bounded };
 
-/// A block that tensors were drawn on, and what it held before the call.
+/// A block of memory behind tensors, and its contents before the call.
 struct Watched {
   Tensor tensor;  ///< keeps the block alive
   const char* begin = nullptr;
@@ -39,7 +38,7 @@ struct Watched {
 
 class Source {
  public:
-  /// `verbose`: every draw is printed to stderr as it is made, for a call that may not return.
+  /// `verbose`: prints every draw to stderr, for a call that may not return.
   Source(std::uint64_t seed, bool verbose) : state_(seed), verbose_(verbose) {}
 
   std::uint64_t bits();
@@ -58,15 +57,15 @@ class Source {
   DTypeOption dtype_option();
   /// A size, count or length: small, or absurd.
   std::int64_t extent();
-  /// Any integer that could be a shift, an offset or a step.
+  /// Any integer, as a shift, an offset or a step.
   std::int64_t integer();
   std::optional<std::int64_t> maybe_integer();
   double real();
   Scalar scalar();
-  /// An axis of `ndim`, sometimes one off either end or further.
+  /// An axis of `ndim`, sometimes one or more beyond either end.
   std::int64_t axis(int ndim);
   std::optional<std::int64_t> maybe_axis(int ndim);
-  /// Several, sometimes one of them twice or out of range.
+  /// Several axes, sometimes with one repeated or out of range.
   Axes axes(int ndim);
   Dims axis_list(int ndim, int count);
   /// A position on an axis, sometimes out of range by one.
@@ -74,22 +73,22 @@ class Source {
   Slice range(std::int64_t size);
   /// A shape to create: small, or absurd.
   Dims shape();
-  /// A shape that has as many elements as x, or nearly.
+  /// A shape with as many elements as x, or nearly.
   Dims reshaping(const Tensor& x);
   /// A shape that x can be expanded to, or nearly.
   Dims expansion(const Tensor& x);
   Dims integers(int count);
 
   /// Any dtype, 0 to 16 axes, any strides (permuted, reversed, with gaps, repeated, overlapping),
-  /// aligned or not; now and then undefined.
+  /// aligned or not; sometimes undefined.
   Tensor tensor(Size size = Size::Any, DTypeOption dtype = {});
   /// The same of a given shape, never undefined.
   Tensor of_shape(const Dims& shape, Size size = Size::Any, DTypeOption dtype = {});
-  /// The same, to be written into: the caller's only output.
+  /// The same, to be written to: the only output of the call.
   Tensor target(DTypeOption dtype = {});
   /// A tensor that mostly broadcasts with x; may be x, or overlap it.
   Tensor partner(const Tensor& x, Size size = Size::Any, DTypeOption dtype = {});
-  /// A tensor of x's shape but, perhaps, along `axis`.
+  /// A tensor of x's shape, except perhaps along `axis`.
   Tensor sibling(const Tensor& x, std::int64_t axis);
   /// Positions on an axis of `size` elements.
   Tensor indices(const Dims& shape, std::int64_t size, Size many = Size::Any);
@@ -97,26 +96,26 @@ class Source {
   Operand operand(const Tensor& x, Size size = Size::Any);
   std::optional<Operand> maybe_operand(const Tensor& x);
   std::vector<Tensor> tensors(Size size = Size::Any);
-  /// What stands between the brackets of x[...].
+  /// An index, as in x[...].
   std::vector<Index> index_list(const Tensor& x, Size many = Size::Any);
   /// A shape of small sizes and few elements.
   Dims small_shape();
 
-  /// What is drawn from now on will be visited so many times: the budget is divided.
+  /// Later draws will be visited this many times: divides the budget.
   void visited_times(std::int64_t times) { visit_limit_ /= times > 0 ? times : 1; }
 
   Generator* generator() { return &generator_; }
   const std::vector<Watched>& watched() const { return watched_; }
-  /// The tensor target() gave out, if any.
+  /// The result of target(), if any.
   const Tensor* written() const { return has_target_ ? &target_ : nullptr; }
 
   void note(const std::string& text) const;
 
  private:
   Tensor strided(const Dims& shape, DType dtype, Size size);
-  /// `t`, cut where broadcasting it with earlier ones would exceed the budget.
+  /// `t`, cut if broadcasting it with earlier ones would exceed the budget.
   Tensor affordable(Tensor t, Size size);
-  /// `shape` with an axis repeated; which one.
+  /// `shape` with an axis repeated, and the number of that axis.
   std::optional<int> repeat_axis(Dims& shape, DType dtype, Size size);
   void fill(char* data, std::size_t count, DType dtype);
   Tensor note_tensor(Tensor t) const;

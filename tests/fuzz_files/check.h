@@ -1,4 +1,4 @@
-// Tensors for the seeds, and that two lists of them are the same, bit for bit.
+// Tensors for the seeds, and a comparison of two lists of them, bit for bit.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace baregrad::fuzz {
 
-/// Elements in row-major order. Not by an op: the fuzzers are built of core/ and io/ alone.
+/// Elements in row-major order. Without ops: the fuzzers are built from core/ and io/ only.
 inline std::string raw(const Tensor& tensor) {
   std::string out;
   io::write_elements(tensor, [&](std::string_view part) { out += part; });

@@ -7,7 +7,7 @@ namespace baregrad::fuzz {
 namespace {
 namespace csv {
 
-/// A field takes at least two bytes and becomes at most eight; names and labels are kept besides.
+/// A field takes at least two bytes and becomes at most eight; names and labels come on top.
 int try_parse(std::span<const std::uint8_t> file) {
   const std::size_t most = kDeflate * 16 * file.size() + (64U << 10);
   const int plain =

@@ -1,4 +1,4 @@
-// What the readers of src/data have in common as formats: they read and do not write.
+// Common parts of the formats that src/data reads and does not write.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@
 
 namespace baregrad::fuzz {
 
-/// Deflate holds at most this many bytes in one.
+/// The greatest ratio of deflate.
 inline constexpr std::size_t kDeflate = 1032;
 
-/// 1 when `decode` gives a tensor, whose bytes are all read; 0 when it refuses.
+/// 1 when `decode` returns a tensor, after reading all of its bytes; 0 when it refuses.
 template <class Decode>
 int try_decode(std::span<const std::uint8_t> file, std::size_t most_bytes, const Decode& decode) {
   Tensor decoded;

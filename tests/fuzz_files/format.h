@@ -1,9 +1,9 @@
 // Hostile files: one source file per format, driven by libFuzzer (fuzz_main.cpp, through
-// scripts/fuzz_files.sh) and by seeded mutations as a plain test (test_formats.cpp).
+// scripts/fuzz_files.sh) and by seeded mutations in a test (test_formats.cpp).
 //
-// A new format: a file like npy.cpp that defines its Format, and a line in formats.cpp. What the
-// file keeps to itself is in a namespace of the format's name: all have their `seeds`, and several
-// files may be compiled as one text.
+// To add a format, write a file like npy.cpp that defines its Format, and a line in formats.cpp.
+// Put the file's own definitions into a namespace with the format's name: all formats have `seeds`,
+// and several files may be compiled as one.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,16 @@ using Random = std::mt19937_64;
 
 struct Format {
   std::string_view name;
-  /// Parses, reads every byte of the result, and checks what it can (that it is written and read
-  /// again the same). 1: accepted; 0: refused with an IoError. Anything else that is thrown is a
+  /// Parses the file, reads every byte of the result, and checks that it survives a round trip
+  /// where there is a writer. 1: accepted; 0: refused with an IoError. Any other exception is a
   /// bug.
   int (*try_parse)(std::span<const std::uint8_t> file);
-  /// Valid files to begin with, small.
+  /// Small valid files to start from.
   std::vector<Bytes> (*seeds)();
-  /// Words of the format, which mutations put in and swap.
+  /// Words of the format, which mutations insert and swap.
   std::vector<std::string_view> words;
-  /// Makes lengths and checksums of a mutated file fit again, so that what lies behind their checks
-  /// is reached too. May be null.
+  /// Corrects lengths and checksums of a mutated file, so that mutations reach the code behind
+  /// their checks. May be null.
   void (*repair)(Bytes& file, Random& random) = nullptr;
 };
 
@@ -57,13 +57,13 @@ class MemoryBound {
   Impl* impl_;
 };
 
-/// What a loader may allocate at once for a file of this size.
+/// The allocation limit of a loader for a file of this size.
 constexpr std::size_t memory_for(std::size_t file_bytes) { return 2 * file_bytes + (64U << 10); }
 
 /// One to a few random changes: bits, numbers, words, pieces cut, copied or taken from `other`.
 void mutate(Bytes& file, const Bytes& other, const Format& format, Random& random);
 
-/// Ends the program with a message and the reason; for the checks inside of try_parse.
+/// Ends the program with a message and the reason; for checks inside try_parse.
 void require(bool condition, const char* what);
 
 }  // namespace baregrad::fuzz

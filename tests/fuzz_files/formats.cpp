@@ -1,4 +1,4 @@
-// The list of formats; the bound on memory.
+// The list of formats, and the limit on memory.
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
@@ -29,8 +29,8 @@ void* allocate(std::size_t bytes) {
 
 }  // namespace
 
-// Every plain `new` of the program, in all its forms: a sanitizer minds pairs that do not match.
-// The aligned ones are left as they are.
+// Replaces all forms of plain `new`: a sanitizer checks that `new` and `delete` match. The aligned
+// forms are not replaced.
 void* operator new(std::size_t bytes) { return allocate(bytes); }
 void* operator new[](std::size_t bytes) { return allocate(bytes); }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
@@ -50,7 +50,7 @@ namespace baregrad::fuzz {
 
 namespace {
 
-/// Straight from the system, so that a sanitizer sees the ends of every tensor.
+/// Memory directly from the system, so that a sanitizer checks the ends of every tensor.
 class BoundedAllocator : public Allocator {
  public:
   void* allocate(std::size_t bytes) override {
@@ -66,7 +66,8 @@ class BoundedAllocator : public Allocator {
 };
 
 Allocator& bounded_allocator() {
-  static auto* allocator = new BoundedAllocator;  // tensors may outlive everything
+  // Never destroyed, since tensors may live until exit.
+  static auto* allocator = new BoundedAllocator;
   return *allocator;
 }
 

@@ -1,4 +1,4 @@
-// What is gzipped inside of: IDX and CSV, which their readers unpack on the way.
+// Gzipped IDX and CSV files, which their readers unpack.
 #include <zlib.h>
 
 #include "baregrad/data_files.h"
@@ -25,7 +25,7 @@ Bytes packed(const Bytes& plain) {
 }
 
 int try_parse(std::span<const std::uint8_t> file) {
-  // The decompressor's own window and buffers come besides.
+  // The decompressor's window and buffers come on top.
   const std::size_t most = kDeflate * 16 * file.size() + (128U << 10);
   const int idx = try_decode(file, most, [](const auto& bytes) { return data::decode_idx(bytes); });
   const int csv = try_decode(file, most, [](const auto& bytes) {
@@ -52,7 +52,7 @@ std::vector<Bytes> seeds() {
   return out;
 }
 
-/// A whole file around mutated contents: no mutation would find its checksum.
+/// Gzips mutated contents: a mutation of the gzip file would not match its checksum.
 void repair(Bytes& file, Random& random) {
   const std::vector<Bytes> plain = plain_seeds();
   const bool is_csv = random() % 2 == 0;

@@ -14,7 +14,7 @@ int try_parse(std::span<const std::uint8_t> file) {
 
 std::vector<Bytes> seeds() {
   std::vector<Bytes> out;
-  // Two axes of 2 and 3, in every dtype the format knows.
+  // Two axes of 2 and 3, in every dtype of the format.
   constexpr std::uint8_t kTypes[][2] = {{8, 1}, {9, 1}, {11, 2}, {12, 4}, {13, 4}, {14, 8}};
   for (const auto& [type, width] : kTypes) {
     Bytes file = {0, 0, type, 2, 0, 0, 0, 2, 0, 0, 0, 3};

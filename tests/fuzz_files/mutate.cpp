@@ -1,4 +1,4 @@
-// Changes to files that keep enough of their structure to get past the first check.
+// Changes to files that keep enough of their structure to pass the first check.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -94,7 +94,7 @@ void change(Bytes& file, const Bytes& other, const Format& format, Random& rando
     case 5:
       insert(file, at, word());
       break;
-    case 6: {  // a word for another
+    case 6: {  // one word replaced by another
       const std::string_view from = word();
       const auto found = std::search(file.begin() + static_cast<std::ptrdiff_t>(at), file.end(),
                                      from.begin(), from.end());
@@ -110,7 +110,7 @@ void change(Bytes& file, const Bytes& other, const Format& format, Random& rando
     case 8:
       file.resize(at);
       break;
-    case 9: {  // a piece of itself, somewhere else
+    case 9: {  // a piece of the file, copied to another place
       const Bytes piece(file.begin() + static_cast<std::ptrdiff_t>(at),
                         file.begin() + static_cast<std::ptrdiff_t>(at + length));
       const std::size_t to = below(random, file.size() + 1);

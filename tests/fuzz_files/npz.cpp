@@ -10,7 +10,7 @@ namespace baregrad::fuzz {
 namespace {
 namespace npz {
 
-constexpr std::size_t kMostRatio = 1032;  // of deflate: an archive may hold that much honestly
+constexpr std::size_t kMostRatio = 1032;  // the greatest ratio of deflate
 
 int try_parse(std::span<const std::uint8_t> file) {
   NamedTensors parsed;
@@ -31,7 +31,7 @@ std::vector<Bytes> seeds() {
           io::npz_bytes(one_of_each(false), io::NpzMode::Deflated)};
 }
 
-/// A whole archive around mutated arrays: no mutation would find their checksums.
+/// An archive of mutated arrays: a mutation of the archive would not match its checksums.
 void repair(Bytes& file, Random& random) {
   const std::vector<Bytes> arrays = kNpy.seeds();
   const auto any = [&]() -> const Bytes& { return arrays[random() % arrays.size()]; };

@@ -11,7 +11,8 @@ namespace png {
 
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
 
-/// 1-bit samples become bytes, palettes three or four: as much as deflate can hold, 32 times over.
+/// 1-bit samples become bytes, and palette entries three or four: up to 32 times what deflate can
+/// hold.
 int try_parse(std::span<const std::uint8_t> file) {
   return try_decode(file, 32 * kDeflate * file.size() + (256U << 10),
                     [](const auto& bytes) { return data::decode_png(bytes); });
@@ -36,7 +37,8 @@ Bytes image(std::uint8_t depth, std::uint8_t colour, bool interlaced) {
   append_number(header, 5);
   append_number(header, 4);
   header.insert(header.end(), {depth, colour, 0, 0, static_cast<std::uint8_t>(interlaced)});
-  Bytes raw(512, 1);  // rows with a filter of 1 and pixels of 1, more than any kind needs
+  // Rows with one filter byte and one-byte pixels, an upper bound for every kind.
+  Bytes raw(512, 1);
   constexpr int kChannels[] = {1, 0, 3, 1, 2, 0, 4};
   const std::size_t row = 1 + static_cast<std::size_t>((5 * depth * kChannels[colour] + 7) / 8);
   if (!interlaced) raw.resize(4 * row);
@@ -57,7 +59,7 @@ std::vector<Bytes> seeds() {
           image(8, 6, false), image(2, 3, false), image(8, 4, false)};
 }
 
-/// The checksums of all chunks.
+/// Corrects the checksums of all chunks.
 void repair(Bytes& file, Random&) {
   std::size_t at = kSignature.size();
   while (at + 12 <= file.size()) {

@@ -7,7 +7,7 @@ namespace baregrad::fuzz {
 namespace {
 namespace pnm {
 
-/// A written-out sample takes two bytes and becomes two.
+/// A sample in text form takes two bytes and becomes at most two.
 int try_parse(std::span<const std::uint8_t> file) {
   return try_decode(file, memory_for(file.size()),
                     [](const auto& bytes) { return data::decode_pnm(bytes); });

@@ -1,5 +1,5 @@
-// What the commands read, in the process: pictures for `predict`, checkpoints with a checksum that
-// fits for `eval`, `predict` and `graph`, whole run folders for `train --resume`. Some thousand
+// Inputs of commands, tested in this process: pictures for `predict`, checkpoints with a valid
+// checksum for `eval`, `predict` and `graph`, whole run folders for `train --resume`. Some thousand
 // each (200 resumes), 500,000 (50,000) with BAREGRAD_TEST_LONG=1.
 #include <cstdlib>
 #include <exception>
@@ -28,7 +28,7 @@ int cases(int usual, int thorough) {
   return std::getenv("BAREGRAD_TEST_LONG") != nullptr ? thorough : usual;
 }
 
-/// 1: worked; 0: a typed error. Anything else is a failure of the test.
+/// 1: success; 0: a typed error. Anything else fails the test.
 int attempt(int number, const std::function<void()>& call) {
   try {
     call();
@@ -41,7 +41,7 @@ int attempt(int number, const std::function<void()>& call) {
   return 0;
 }
 
-/// Files need not outlive the test: nothing waits for a disk.
+/// Temporary files: no fsync is needed.
 class QuickFiles {
  public:
   QuickFiles() : before_(io::system_calls) {
@@ -114,7 +114,7 @@ class HostileRuns : public testing::Test {
   }
   std::string run_folder() const { return folder_.file("run"); }
 
-  /// Everything as it was, and nothing else.
+  /// Restores the original contents of the folder, without other files.
   void restore() const {
     fs::remove_all(run_folder());
     for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -123,8 +123,7 @@ class HostileRuns : public testing::Test {
     }
   }
 
-  /// One to three changes of values, names, tensors and parts; what is written has a checksum that
-  /// fits.
+  /// One to three changes of values, names, tensors and parts; the file gets a valid checksum.
   void spoil(io::Checkpoint& c, Random& random) const;
 
   const QuickFiles quick_;
@@ -224,7 +223,7 @@ TEST_F(HostileRuns, CheckpointsWhoseChecksumFits) {
     Random random(static_cast<std::uint64_t>(number));
     io::Checkpoint spoilt = whole_;
     spoil(spoilt, random);
-    // Names that no file may hold are refused when it is written.
+    // The writer refuses names that no file may hold.
     if (attempt(number, [&] { io::save_checkpoint(path_, spoilt); }) == 0) continue;
     ++written;
     accepted += attempt(number, [&] {

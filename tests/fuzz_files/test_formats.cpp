@@ -25,7 +25,7 @@ TEST_P(HostileFiles, AreRefusedOrReadAndNothingElse) {
     Random random(static_cast<std::uint64_t>(number));
     Bytes file = seeds[random() % seeds.size()];
     mutate(file, seeds[random() % seeds.size()], format, random);
-    file.shrink_to_fit();  // so that a sanitizer sees the end
+    file.shrink_to_fit();  // so that a sanitizer checks the end
     try {
       accepted += format.try_parse(file);
     } catch (const std::exception& error) {
@@ -37,7 +37,7 @@ TEST_P(HostileFiles, AreRefusedOrReadAndNothingElse) {
       FAIL() << "case " << number << ", kept as " << path << ": " << error.what();
     }
   }
-  // Mutations that are all refused, or hardly ever, test one half only.
+  // If nearly all mutations are refused, or hardly any, only one half is tested.
   EXPECT_GT(accepted, cases / 200);
   EXPECT_LT(accepted, cases * 9 / 10);
   RecordProperty("accepted", accepted);
