@@ -1,4 +1,4 @@
-// The instruction sets that kernels are tested on.
+// The instruction sets for kernel tests.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What an error says, for tests of messages.
+// Error messages, for tests.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,8 @@
 
 namespace baregrad {
 
-/// The message of what fn throws; the test fails when it throws nothing or something else.
+/// The message of the exception that fn throws. The test fails when it throws nothing or another
+/// type.
 template <class E, class F>
 std::string message_of(F&& fn) {
   try {

@@ -1,4 +1,4 @@
-// How many threads tests ask for where the number must not matter.
+// Thread counts for tests whose results must not depend on it.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace baregrad {
 
-/// Beside one. Sanitizers look at memory and at who touches it, which does not take every number:
-/// one that divides nothing evenly, and for ThreadSanitizer the one it was started with.
+/// Counts besides one. Sanitizers check memory accesses, which does not need every count: a count
+/// that divides nothing evenly, and for ThreadSanitizer the count it was started with.
 inline std::vector<int> several_threads() {
 #if defined(__SANITIZE_THREAD__)
   static const int started_with = get_num_threads();

@@ -1,4 +1,4 @@
-// What the tests of graphs share: looking for words in what was drawn or written.
+// Helpers for tests of graphs: search for words in drawings and tables.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// to_dot: what is drawn, in which words, and that nothing a user writes can break it. That Graphviz
-// reads it is tested by test_svg.py.
+// to_dot: the contents and wording of drawings; user text must not break them. test_svg.py tests
+// that Graphviz can read them.
 #include <limits>
 
 #include "graph/text.h"

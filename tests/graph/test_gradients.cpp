@@ -1,4 +1,4 @@
-// GradientRecorder: norms against those computed by hand, and their colours in the picture.
+// GradientRecorder: norms compared with those computed by hand, and their colours in the picture.
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -18,7 +18,7 @@ Tensor leaf(std::initializer_list<double> values) {
   return Tensor::of<double>(values).requires_grad_();
 }
 
-/// Norm that a gradient of these values is recorded with.
+/// The recorded norm of a gradient with these values.
 double norm_of(std::initializer_list<double> values) {
   GradientRecorder gradients;
   const Tensor x = zeros({static_cast<std::int64_t>(values.size())}, DType::Float64);
@@ -34,7 +34,7 @@ TEST(GradientRecorder, NormsOfEveryValue) {
   GradientRecorder gradients;
   EXPECT_FALSE(gradients.norm(x).has_value());
   loss.backward();
-  // d/dh = 2h = (6, 12), both factors of h * h together; d/dx = 3 of it.
+  // d/dh = 2h = (6, 12), the sum over both factors of h * h; d/dx = 3 times that.
   EXPECT_DOUBLE_EQ(gradients.norm(loss).value(), 1.0);
   EXPECT_DOUBLE_EQ(gradients.norm(h).value(), std::sqrt(36.0 + 144.0));
   EXPECT_DOUBLE_EQ(gradients.norm(x).value(), 3 * std::sqrt(36.0 + 144.0));
@@ -97,7 +97,7 @@ TEST(GradientRecorder, NormsNeitherOverflowNorVanish) {
   EXPECT_EQ(norm_of({}), 0);
   EXPECT_EQ(norm_of({1, -kInf}), kInf);
   EXPECT_TRUE(std::isnan(norm_of({1, kInf, kNan})));
-  // 200 * 200 is no float16.
+  // 200 * 200 overflows float16.
   GradientRecorder gradients;
   const Tensor x = zeros({2}, DType::Float16).requires_grad_();
   positive(x).backward(full({2}, 200, DType::Float16));

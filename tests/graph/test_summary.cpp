@@ -44,7 +44,7 @@ TEST(Summary, TheWholeTable) {
 TEST(Summary, MemoryThatSeveralKeepCountsOnceAndGoesWithBackward) {
   const Tensor x = ones({256}).requires_grad_();
   const Tensor y = sum(x * x) + sum(exp(x) * x);
-  // x twice in x * x, and in exp(x) * x beside exp's result, which exp keeps too.
+  // x counts twice in x * x, and in exp(x) * x beside exp's result, which exp keeps too.
   EXPECT_TRUE(has(summary(y), ", 2.0 KiB kept for backward\n")) << summary(y);
   y.backward();
   EXPECT_TRUE(has(summary(y), "freed")) << summary(y);

@@ -1,4 +1,4 @@
-// What tests of files share: messages of errors, bytes, tensors of every kind.
+// Helpers for tests of files: error messages, bytes, tensors of every kind.
 #pragma once
 
 #include <cstring>
@@ -40,7 +40,7 @@ inline void put_file(const std::string& path, std::string_view text) {
       .write(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
-/// Every bit pattern of the low bytes, whatever the dtype makes of it.
+/// Every bit pattern of the low byte, whatever the dtype.
 inline Tensor pattern(const Dims& shape, DType dtype, int seed = 1) {
   Tensor out = Tensor::allocate(shape, dtype, "pattern");
   auto* data = static_cast<unsigned char*>(out.data_ptr());
@@ -77,7 +77,7 @@ inline std::vector<DType> all_dtypes() {
   return out;
 }
 
-/// All dtypes, narrow ones first, and the shapes that need care.
+/// All dtypes, narrow ones first, and special shapes.
 inline NamedTensors varied(bool bfloat = true) {
   NamedTensors out;
   for (const DType dtype : all_dtypes()) {

@@ -1,4 +1,5 @@
-// Checkpoints: all parts come back; damage is noticed; the folder keeps the last and finds them.
+// Checkpoints: all parts are restored; damage is detected; the folder keeps the latest and finds
+// them.
 #include <atomic>
 #include <thread>
 
@@ -47,7 +48,7 @@ TEST(Checkpoint, AllPartsComeBack) {
   checkpoint.parts["model"] = {test::varied(), {{"epoch", "7"}, {"", "empty key"}}};
   checkpoint.parts["optimizer"].values = {{"lr", "0x1.8p-3"}, {"a/b", "\n\xc3\xa9"}};
   checkpoint.parts["holds nothing"];
-  // Names that would collide if they were simply joined.
+  // Names that would collide if they were joined without escaping.
   checkpoint.parts["a"].tensors = {{"b/c", pattern({1}, int8)}, {"", pattern({2}, int8)}};
   checkpoint.parts["a/b"].tensors = {{"c", pattern({3}, int8)}};
   checkpoint.parts["a%2Fb"].tensors = {{"c", pattern({4}, int8)}};
@@ -84,7 +85,7 @@ TEST(Checkpoint, WhatCannotBeSaved) {
   checkpoint.parts["model"].tensors = {{"w", one}, {"w", one}};
   EXPECT_EQ(error_of<ValueError>([&] { io::save_checkpoint(folder.file("c"), checkpoint); }),
             "save_checkpoint: two tensors are named 'model/w'");
-  // Errors name the function that was called, not those it is made of.
+  // Errors name the function that was called, not the functions it calls.
   EXPECT_EQ(
       error_of<IoError>([&] { io::save_checkpoint(folder.file("no/c"), small_checkpoint(1)); }),
       "save_checkpoint: cannot write '" + folder.file("no/c") + "': No such file or directory");
@@ -112,7 +113,7 @@ TEST(Checkpoint, EveryFlippedBitIsNoticed) {
     bad[byte] = static_cast<char>(bad[byte] ^ (1 << (byte % 8)));
     test::put_file(path, bad);
     if (!error_of<IoError>([&] { io::load_checkpoint(path); }).empty()) continue;
-    // A space of the padding may become another space.
+    // A space of the padding may be replaced by another whitespace character.
     EXPECT_EQ(good[byte], ' ') << byte;
     ++undetected;
   }
@@ -134,7 +135,7 @@ TEST(Checkpoint, FilesThatAreNone) {
 }
 
 TEST(Checkpoint, NamesThatBelongToNoPart) {
-  // With the right checksum, as another program might write them.
+  // With a valid checksum, as another program might write them.
   const TemporaryFolder folder;
   const std::string path = folder.file("c");
   const auto with_checksum = [&](const NamedTensors& tensors, io::Metadata metadata) {
@@ -190,7 +191,7 @@ TEST(CheckpointFolder, KeepsTheLast) {
   EXPECT_TRUE(found->damaged.empty());
   expect_same_parts(found->checkpoint, small_checkpoint(5));
 
-  // The same step again replaces its file.
+  // Saving the same step again replaces its file.
   checkpoints.save(50, small_checkpoint(9));
   EXPECT_EQ(number_of(*checkpoints.latest()), 9);
 
@@ -225,7 +226,7 @@ TEST(CheckpointFolder, WhatWasSavedLastIsTheNewest) {
     for (const int step : {100, 200, 300}) old.save(step, small_checkpoint(step));
     CheckpointFolder run(folder.file(""), 3);
     for (int step = 1; step <= 4; ++step) {
-      // One object, or one for each save, as processes that come and go have.
+      // One object for all saves, or one per save, as when processes are restarted.
       if (restarts) run = CheckpointFolder(folder.file(""), 3);
       run.save(step, small_checkpoint(step));
       const auto found = CheckpointFolder(folder.file("")).latest();
@@ -233,7 +234,7 @@ TEST(CheckpointFolder, WhatWasSavedLastIsTheNewest) {
       EXPECT_EQ(number_of(*found), step);
     }
     EXPECT_EQ(steps(), (std::vector<std::int64_t>{2, 3, 4}));
-    // And back once more, onto a step that is there.
+    // Back once more, to a step that exists.
     run.save(2, small_checkpoint(22));
     EXPECT_EQ(number_of(*CheckpointFolder(folder.file("")).latest()), 22);
     EXPECT_EQ(steps(), (std::vector<std::int64_t>{2, 3, 4}));
@@ -241,7 +242,7 @@ TEST(CheckpointFolder, WhatWasSavedLastIsTheNewest) {
     run.save(5, small_checkpoint(55));
     EXPECT_EQ(steps(), (std::vector<std::int64_t>{2, 3, 5}));
     EXPECT_EQ(number_of(*CheckpointFolder(folder.file("")).latest()), 55);
-    // A damaged newest file is reported, and the one saved before it is taken.
+    // A damaged newest file is reported, and the previous one is loaded.
     fs::resize_file(run.path_of(5), 7);
     const auto found = CheckpointFolder(folder.file("")).latest();
     EXPECT_EQ(number_of(*found), 33);
@@ -250,7 +251,7 @@ TEST(CheckpointFolder, WhatWasSavedLastIsTheNewest) {
 }
 
 TEST(CheckpointFolder, ARunThatNeverWentBackKnowsNoGenerations) {
-  // The bytes of a checkpoint depend on what it holds alone.
+  // The bytes of a checkpoint depend only on its contents.
   const TemporaryFolder folder;
   CheckpointFolder run(folder.file("a"), 2);
   for (int step = 0; step < 5; ++step) run.save(step, small_checkpoint(step));
@@ -331,7 +332,7 @@ TEST(CheckpointFolder, RemovesWhatACutOffSaveLeft) {
     test::put_file(folder.file(other), "not ours");
   }
   const int descriptor = ::open(busy.c_str(), O_RDONLY);
-  ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);  // as somebody who still writes it
+  ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);  // like a process that is still writing it
   CheckpointFolder checkpoints(folder.file(""));
   checkpoints.save(1, small_checkpoint(1));
   EXPECT_FALSE(fs::exists(left));

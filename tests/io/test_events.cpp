@@ -1,4 +1,4 @@
-// Event files, read back by a decoder of their own: frames, checksums, messages.
+// Event files, read back by the test's own decoder: frames, checksums, messages.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -37,7 +37,7 @@ T number(std::string_view data, std::size_t at) {
   return out;
 }
 
-/// The messages of a file; stops at what is not whole.
+/// The messages of a file, up to the first incomplete one.
 std::vector<std::string> records(std::string_view file) {
   std::vector<std::string> out;
   while (file.size() >= 12) {
@@ -52,7 +52,7 @@ std::vector<std::string> records(std::string_view file) {
   return out;
 }
 
-/// Fields of a message: numbers as their bytes, the rest as it is.
+/// The fields of a message: numbers as bytes, other fields as they are.
 std::map<int, std::string> fields(std::string_view message) {
   std::map<int, std::string> out;
   std::size_t at = 0;
@@ -159,13 +159,13 @@ TEST(Events, EachRunHasAFileAndResumesAtAStep) {
 }
 
 TEST(Events, NamesAreFreshAndInOrder) {
-  // Many starts in one second with one process number, as containers have them.
+  // Many starts within one second and with the same process number, as in containers.
   const TemporaryFolder folder;
   std::vector<std::string> paths;
   for (int i = 0; i < 20; ++i) paths.push_back(EventWriter(folder.file("")).path());
   EXPECT_EQ(folder.files(), 20U);
   EXPECT_TRUE(std::is_sorted(paths.begin(), paths.end()));
-  // A clock that was set back, and a name that says nothing.
+  // A clock that was set back, and a name without a time.
   test::put_file(folder.file("events.out.tfevents.4000000000.host.1.0"), "");
   test::put_file(folder.file("events.out.tfevents.99999999999999999999.host.1.0"), "");
   EXPECT_NE(EventWriter(folder.file("")).path().find("tfevents.4000000001."), std::string::npos);
@@ -178,7 +178,7 @@ TEST(Events, ARecordIsThereWhenTheCallReturns) {
     writer.add_scalar("x", step, step);
     EXPECT_EQ(records(test::contents(writer.path())).size(), static_cast<std::size_t>(step) + 2);
   }
-  // A torn last record costs itself and no other.
+  // A torn last record affects no other record.
   std::string file = test::contents(writer.path());
   file.pop_back();
   EXPECT_EQ(records(file).size(), 20U);

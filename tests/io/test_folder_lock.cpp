@@ -1,4 +1,5 @@
-// FolderLock: one holder at a time, named; given back by the kernel; folders that go away.
+// FolderLock: one holder at a time, with its name in messages; released by the kernel; folders that
+// disappear.
 #include <cerrno>
 #include <csignal>
 
@@ -126,7 +127,7 @@ TEST(FolderLockErrors, WhereThereCanBeNone) {
   EXPECT_NE(error_of<IoError>([&] { FolderLock(folder.file("a"), "test"); }), "");
   const std::string nul = folder.file(std::string("a\0b", 3));
   EXPECT_NE(error_of<ValueError>([&] { FolderLock(nul, "test"); }), "");
-  // What a holder wrote is not trusted.
+  // The signature in the file is not trusted.
   fs::create_directory(folder.file("b"));
   for (const char* text :
        {"", "nonsense\n", "process x on y\n", "process 1", "process 1 on \x1b[31m\n"}) {

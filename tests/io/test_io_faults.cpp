@@ -1,4 +1,5 @@
-// Every system call of a save fails, or the process dies there: a checkpoint always loads after.
+// Every system call of a save fails, or the process dies there: afterwards a checkpoint can always
+// be loaded.
 #include <cerrno>
 #include <csignal>
 
@@ -26,7 +27,7 @@ using test::TemporaryFolder;
 
 enum class Fault { None, Error, Kill, KillAfter };
 
-/// What happens at which call, counted from 0. Static, since the table holds plain functions.
+/// The fault of each call, counted from 0. Static, since the table holds plain functions.
 struct Plan {
   SystemCalls real;
   Fault fault = Fault::None;
@@ -54,7 +55,7 @@ auto run(const char* name, const F& call) -> decltype(call()) {
   return -1;
 }
 
-/// Puts the counting table in place for a scope.
+/// Installs the counting table for a scope.
 class Faults {
  public:
   Faults() {
@@ -74,7 +75,7 @@ class Faults {
       return run("ftruncate", [&] { return plan.real.ftruncate(descriptor, bytes); });
     };
     system_calls.close = [](int descriptor) {
-      // Linux closes also when it reports an error.
+      // Linux closes the descriptor even when it reports an error.
       const int result = run("close", [&] { return 0; });
       plan.real.close(descriptor);
       return result;
@@ -106,7 +107,7 @@ int checked_number_of(const Checkpoint& checkpoint) {
   return number;
 }
 
-/// Calls one save makes, so that the tests can fail each of them.
+/// The system calls of one save, so that the tests can fail each of them.
 std::vector<std::string> calls_of_a_save(const std::string& folder, int keep) {
   CheckpointFolder checkpoints(folder, keep);
   for (int step = 1; step <= keep; ++step) checkpoints.save(step, large_checkpoint(step));
@@ -118,7 +119,7 @@ std::vector<std::string> calls_of_a_save(const std::string& folder, int keep) {
 TEST(IoFaults, TheOrderOfASave) {
   const TemporaryFolder folder;
   std::vector<std::string> names = calls_of_a_save(folder.file(""), 1);
-  // The probe, then the file; the old one goes last of all.
+  // First the probe, then the file; the old file is removed last.
   std::vector<std::string> once;
   for (const std::string& name : names) {
     if (once.empty() || once.back() != name) once.push_back(name);
@@ -128,8 +129,8 @@ TEST(IoFaults, TheOrderOfASave) {
                                       "close", "open", "fsync", "close", "unlink"}));
 }
 
-/// The parameter: how many checkpoints are kept. The disk need not be waited for: what is tested is
-/// the order of calls, and the kernel keeps what a killed process wrote.
+/// The parameter: how many checkpoints are kept. Without fsync: the order of calls is tested, and
+/// the kernel keeps the data of a killed process.
 class EveryCall : public testing::TestWithParam<int> {
  public:
   EveryCall() {
@@ -171,13 +172,13 @@ TEST_P(EveryCall, FailsWithAnError) {
         ASSERT_TRUE(found.has_value()) << at;
         EXPECT_TRUE(found->damaged.empty()) << at;
         const int number = checked_number_of(found->checkpoint);
-        // A save that did not complain is there.
+        // A save without an error is complete.
         if (failed) {
           EXPECT_TRUE(number == keep || number == keep + 1) << number << " after call " << at;
         } else {
           EXPECT_EQ(number, keep + 1) << at;
         }
-        // And the next save finds nothing in its way.
+        // The next save succeeds.
         checkpoints.save(keep + 2, large_checkpoint(keep + 2));
         EXPECT_EQ(checked_number_of(checkpoints.latest()->checkpoint), keep + 2);
         EXPECT_EQ(folder.files(), static_cast<std::size_t>(keep));
@@ -228,7 +229,7 @@ TEST(IoFaults, ShortWritesAndInterruptions) {
     plan.short_writes = true;
     plan.fault = Fault::Error;
     plan.at = 5;
-    plan.error = EINTR;  // a write, which goes on
+    plan.error = EINTR;  // a write; the save continues
     io::save_checkpoint(path, large_checkpoint(1));
     EXPECT_EQ(plan.names[5], "write");
     EXPECT_GT(std::count(plan.names.begin(), plan.names.end(), "write"), 10);
@@ -247,7 +248,7 @@ TEST(IoFaults, FoldersThatCannotBeSynced) {
   const TemporaryFolder folder;
   const std::string path = folder.file("c");
   const Faults faults;
-  // A file system without the call, or a folder that may not be read: nothing more can be done.
+  // A file system without this call, or a folder that may not be read: nothing more can be done.
   system_calls.fsync = [](int) {
     errno = EINVAL;
     return -1;
@@ -269,7 +270,7 @@ TEST(IoFaults, FoldersThatCannotBeSynced) {
 }
 
 TEST(IoFaults, ATemporaryIsNotRemovedBeforeItIsLocked) {
-  // Between the moment a temporary appears and its lock, somebody cleans up.
+  // Another process cleans up between the creation of a temporary file and its lock.
   static std::string place;
   static int cleaned;
   const TemporaryFolder folder;

@@ -1,4 +1,4 @@
-// metrics.jsonl: lines that any JSON reader takes; torn and repeated ones are cut on resume.
+// metrics.jsonl: lines that any JSON parser reads; torn and repeated lines are cut on resume.
 #include <cmath>
 #include <limits>
 
@@ -53,7 +53,7 @@ TEST(Metrics, ATornLastLineIsCutOff) {
            {"{\"step\":1", ""},
            {"{\"step\":1}\n", "{\"step\":1}\n"},
            {"{\"step\":1}\n{\"st", "{\"step\":1}\n"},
-           {"{\"step\":1,\"a\":2}", "{\"step\":1,\"a\":2}\n"},  // nothing but its end is missing
+           {"{\"step\":1,\"a\":2}", "{\"step\":1,\"a\":2}\n"},  // only its newline is missing
            {std::string("{\"step\":1}\n\0\0\0", 15), "{\"step\":1}\n"},
        }) {
     test::put_file(path, before);

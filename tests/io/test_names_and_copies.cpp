@@ -1,5 +1,4 @@
-// What all formats share: names that are refused, copies and mappings, errors under the caller's
-// name.
+// Common to all formats: invalid names, copies and mappings, errors with the caller's name.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,13 +40,13 @@ TEST(Names, WithNulAreNotRead) {
   const auto with = [&](std::string_view from, std::string_view to) {
     std::string text = test::text_of(file);
     text.replace(text.find(from), from.size(), to);
-    // The header is padded: its length can stay if as many spaces go.
+    // The header is padded: its length can stay if as many spaces are removed.
     text.erase(text.find("  "), to.size() - from.size());
     return error_of<IoError>([&] { io::parse_safetensors(test::bytes_of(text)); });
   };
   EXPECT_NE(with("w@evil", "w\\u0000evil").find("holds a NUL character"), std::string::npos);
   EXPECT_NE(with("k@", "k\\u0000").find("holds a NUL character"), std::string::npos);
-  // Values are free text.
+  // Values may be any text.
   io::Bytes value = io::safetensors_bytes({}, {{"k", kNul}});
   EXPECT_EQ(io::parse_safetensors(value).metadata.at("k"), kNul);
 
@@ -150,7 +149,7 @@ TEST(Loading, EveryFormatBothWays) {
       io::save_npy(folder.file("n"), entry.tensor);
       expect_same(io::load_npy(folder.file("n"), {.mmap = mmap}), entry.tensor);
     }
-    // Too short for anything.
+    // Too short for any format.
     for (const std::size_t size : {0, 4, 7, 8, 11}) {
       test::put_file(folder.file("short"), std::string(size, '\x93'));
       EXPECT_NE(error_of<IoError>([&] { io::load_npy(folder.file("short"), {.mmap = mmap}); }), "");

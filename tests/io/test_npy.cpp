@@ -1,4 +1,4 @@
-// npy: NumPy's bytes, orders and versions; every hostile header has its error.
+// npy: NumPy's bytes, orders and versions; an error for every hostile header.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -116,7 +116,7 @@ TEST(Npy, FortranOrderAndBigEndian) {
   EXPECT_EQ(io::load_npy(folder.file("b")).to_vector<std::int16_t>(), expected);
   EXPECT_EQ(test::contents(folder.file("b")), npy(big_head, swapped)) << "turned in a copy";
 
-  // One axis is the same in either order; eight bytes turn as two.
+  // One axis is the same in either order; eight bytes are swapped like two.
   EXPECT_EQ(parse(npy(literal("'>i8'", "True", "(1,)"), std::string("\0\0\0\0\0\0\1\2", 8)))
                 .item<std::int64_t>(),
             258);

@@ -1,4 +1,4 @@
-// npz: archives of ours and of other zip writers; bombs and damaged archives have their error.
+// npz: archives of ours and of other zip writers; errors for bombs and damaged archives.
 #include <zlib.h>
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::string npz_error(const std::string& file) {
   return error_of<IoError>([&] { io::parse_npz(test::bytes_of(file), "f"); });
 }
 
-/// A zip archive written out field by field, so that each can lie.
+/// A zip archive written field by field, so that each field can be wrong.
 struct Member {
   std::string name = "a.npy";
   std::string packed;
@@ -31,10 +31,10 @@ struct Member {
   std::uint32_t crc = 0;
   int method = 0;
   int flags = 0;
-  std::string extra;  // of the directory's entry
+  std::string extra;  // in the directory entry
   std::string local_extra;
-  std::string local_name;   // when not the name
-  std::int64_t local = -1;  // where the directory says it is, when not where it is
+  std::string local_name;   // if different from the name
+  std::int64_t local = -1;  // the offset in the directory, if wrong
   int disk = 0;
   std::int64_t packed_size = -1;
   int local_method = -1;
@@ -46,13 +46,13 @@ void put(std::string& out, std::uint64_t value, int bytes) {
 
 struct End {
   std::int64_t count = -1;
-  std::int64_t count_here = -1;  // on this disk
+  std::int64_t count_here = -1;  // entries on this disk
   std::int64_t size = -1;
   std::int64_t begin = -1;
   int disk = 0;
   std::string comment;
-  std::string before;       // between the directory and the end record
-  std::int64_t zip64 = -1;  // where a zip64 locator points to
+  std::string before;       // bytes between the directory and the end record
+  std::int64_t zip64 = -1;  // the offset in a zip64 locator
 };
 
 std::string zip(const std::vector<Member>& members, const End& end = {}) {
@@ -134,7 +134,7 @@ Member deflated(const std::string& data) {
   std::string wrapped(room, '\0');
   compress2(reinterpret_cast<Bytef*>(wrapped.data()), &room,
             reinterpret_cast<const Bytef*>(data.data()), static_cast<uLong>(data.size()), 9);
-  out.packed = wrapped.substr(2, room - 6);  // without zlib's own frame
+  out.packed = wrapped.substr(2, room - 6);  // raw deflate, without zlib's header
   return out;
 }
 
@@ -169,7 +169,7 @@ TEST(Npz, OtherWritersArchives) {
   extra.local_extra = "extra";
   extra.extra = std::string("\7\7\2\0ab", 6);
   expect_same(parse(zip({extra})), expected);
-  // All sizes in the zip64 field, behind another field.
+  // All sizes in the zip64 field, after another field.
   Member wide = stored(some_npy());
   wide.extra = std::string("\7\7\1\0x", 5) + std::string("\1\0\30\0", 4);
   put(wide.extra, wide.bytes, 8);
@@ -181,7 +181,7 @@ TEST(Npz, OtherWritersArchives) {
   expect_same(parse(zip({wide})), expected);
 }
 
-/// The end record in zip64's form, for an archive of one member.
+/// The end record in zip64 form, for an archive of one member.
 std::string zip64_archive(std::uint64_t count, std::uint64_t disk, std::int64_t shift = 0,
                           std::uint64_t record_bytes = 44) {
   const Member member = stored(some_npy());
@@ -215,7 +215,7 @@ TEST(Npz, Zip64EndRecord) {
   EXPECT_NE(npz_error(zip64_archive(1, 1)).find("several parts"), std::string::npos);
   EXPECT_NE(npz_error(zip64_archive(std::uint64_t{1} << 62, 0)).find("more than its directory"),
             std::string::npos);
-  End tiny;  // a locator with nothing before it
+  End tiny;  // a locator without a record before it
   tiny.count = 0xFFFF;
   tiny.zip64 = 0;
   EXPECT_NE(npz_error(zip({}, tiny)).find(misplaced), std::string::npos);
@@ -232,7 +232,7 @@ TEST(Npz, MoreMembersThanTheOldFormatCounts) {
 }
 
 TEST(Npz, MembersBeyondFourGigabytes) {
-  // The archive is written into a hole: only its bookkeeping is kept, and checked field by field.
+  // The archive is written to a sparse sink: only its headers are kept, and checked field by field.
   std::string kept;
   std::uint64_t written = 0;
   io::ZipWriter zip([&](std::string_view part) {
@@ -263,7 +263,7 @@ TEST(Npz, MembersBeyondFourGigabytes) {
 }
 
 TEST(Npz, SizesBehindLargeDeflatedMembers) {
-  // The declared size decides about the form of what follows; the contents need not be as large.
+  // The declared size decides the form of what follows; the contents may be smaller.
   std::string kept;
   io::ZipWriter zip([&](std::string_view part) { kept += part; });
   const std::uint64_t bytes = 5'000'000'000;
@@ -444,7 +444,7 @@ TEST(Npz, HostileArchives) {
 }
 
 TEST(Npz, MoreBytesThanDeclared) {
-  // Declared and checksummed as the shorter array; the stream goes on.
+  // Size and checksum are those of the shorter array; the stream continues.
   const std::string shorter = some_npy();
   Member member = deflated(shorter + "more");
   member.bytes = static_cast<std::uint32_t>(shorter.size());

@@ -1,4 +1,4 @@
-// The profiler's file, read back: events, nesting, counts; and what start and stop refuse.
+// The profiler's file, read back: events, nesting, counts; and the errors of start and stop.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -22,7 +22,7 @@ using nlohmann::json;
 using test::contents;
 using test::TemporaryFolder;
 
-/// Complete events of a recording of what `act` does, checked for form and nesting.
+/// The complete events recorded while `act` runs, checked for form and nesting.
 template <class F>
 std::vector<json> record(const F& act, json* whole = nullptr) {
   const TemporaryFolder folder;
@@ -59,7 +59,7 @@ bool contains(const json& outer, const json& inner) {
          end_of(inner) <= end_of(outer);
 }
 
-/// Of one thread, no two events overlap without one lying inside the other.
+/// Two events of a thread are disjoint or nested.
 void expect_nesting(const std::vector<json>& events) {
   std::map<std::int64_t, std::vector<json>> open;
   for (const json& event : events) {
@@ -129,7 +129,7 @@ TEST(Profile, CountsFollowTheConvention) {
   EXPECT_EQ(count([&] { sum(x); }, "sum"), std::pair(128, 512 + 4));
   EXPECT_EQ(count([&] { argmax(x); }, "argmax"), std::pair(128, 512 + 8));
   EXPECT_EQ(count([&] { softmax(x, 1); }, "softmax"), std::pair(128, 1024));
-  // A mean and a deviation per row come with the result; a logsumexp with the loss.
+  // layer_norm also returns a mean and a deviation per row; cross-entropy also a logsumexp.
   EXPECT_EQ(count([&] { layer_norm(x, {16}); }, "layer_norm"), std::pair(128, 1024 + 8 * 8));
   EXPECT_EQ(count([&] { cross_entropy(x, zeros({8}, DType::Int64)); }, "cross_entropy").first, 128);
   EXPECT_EQ(count([&] { linear(x, w, bias, Activation::Relu); }, "linear"),
@@ -199,7 +199,7 @@ TEST(Profile, WorkersThatHelpedAreShown) {
   set_num_threads(4);
   const Tensor big = ones({1 << 20});
   bool seen = false;
-  // A worker that comes too late finds nothing left to do: it is asked again.
+  // A worker may start too late to get any work: then the test repeats.
   for (int attempt = 0; attempt < 1000 && !seen; ++attempt) {
     const auto events = record([&] { exp(big); });
     expect_nesting(events);
@@ -223,7 +223,7 @@ TEST(Profile, WorkersThatHelpedAreShown) {
 
 TEST(Profile, ManyEventsFromManyThreads) {
   constexpr int kThreads = 4;
-  constexpr int kCalls = 3000;  // beyond one chunk of a buffer
+  constexpr int kCalls = 3000;  // more than one chunk of a buffer
   const auto events = record([] {
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {

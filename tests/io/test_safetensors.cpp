@@ -1,5 +1,4 @@
-// safetensors: what is written is read, by mapping where it can be; every hostile file has its
-// error.
+// safetensors: round trips, with mapping where possible; an error for every hostile file.
 #include <sys/stat.h>
 
 #include <gtest/gtest.h>
@@ -81,7 +80,7 @@ TEST(SafeTensors, LoadedTensorsLieInAPrivateMapping) {
   }
   EXPECT_EQ(test::contents(path), before) << "a write to a loaded tensor reached the file";
 
-  // One tensor keeps the mapping, also when the file is replaced or gone.
+  // A tensor keeps the mapping alive, even when the file is replaced or removed.
   const Tensor kept = loaded.tensors.back().tensor;
   loaded = {};
   io::save_safetensors(path, {});
@@ -107,7 +106,7 @@ TEST(SafeTensors, NamesAndMetadataOfAnyText) {
   for (char c = 0; c < 0x20; ++c) controls += c;
   const io::Metadata metadata = {{"\"quoted\" \\ /", controls},
                                  {"\xc3\xa9\xf0\x9f\x98\x80", "\x7f"}};
-  // Names may hold all of them but NUL.
+  // Names may contain all of them but NUL.
   const NamedTensors tensors = {{"", pattern({1}, int8)},
                                 {controls.substr(1) + "\"", pattern({2}, int8)}};
   const SafeTensors back = io::parse_safetensors(io::safetensors_bytes(tensors, metadata));
@@ -305,7 +304,7 @@ TEST(SafeTensors, HostileHeaders) {
 }
 
 TEST(SafeTensors, EveryLengthOfUtf8) {
-  // The first and the last character of each length, and the neighbours of the surrogates.
+  // The first and last character of each encoded length, and the neighbours of the surrogates.
   const std::string all =
       "\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f"
       "\xbf\xbf";
@@ -343,7 +342,7 @@ TEST(SafeTensors, EveryEmptyTensorFindsItsPlace) {
 }
 
 TEST(SafeTensors, LargeStridedTensorsInBlocks) {
-  // More than one block of staging, rows longer and shorter than one, backwards and repeated.
+  // More than one staging block, rows longer and shorter than a block, reversed and repeated.
   const Tensor base = pattern({300, 40'000}, uint16);
   const Tensor row = pattern({1, 40'000}, float64);
   const NamedTensors tensors = {

@@ -1,4 +1,4 @@
-// The fit of Amdahl's law, on times made by the law.
+// The fit of Amdahl's law, on times computed from the law.
 #include <cmath>
 #include <random>
 
@@ -12,7 +12,7 @@ namespace {
 
 double law(double serial, int threads) { return 1e6 * (serial + (1 - serial) / threads); }
 
-/// Samples around the law, each off by a relative error drawn from a normal distribution.
+/// Samples around the law, with normally distributed relative errors.
 std::vector<ThreadTimes> times_of(double serial, const std::vector<int>& counts, double noise,
                                   int samples, unsigned seed = 7) {
   std::mt19937 random(seed);
@@ -64,7 +64,7 @@ TEST(Amdahl, SameSeedSameInterval) {
 }
 
 TEST(Amdahl, MisfitShowsTimesThatFollowAnotherLaw) {
-  // Two memory channels: perfect up to two threads, nothing beyond.
+  // Two memory channels: perfect speedup up to two threads, none beyond.
   const std::vector<ThreadTimes> times = {{1, {8.0}}, {2, {4.0}}, {4, {4.0}}, {8, {4.0}}};
   EXPECT_GT(fit_amdahl(times, 1, 10).misfit, 0.05);
 }

@@ -1,4 +1,4 @@
-// Other programs: what they say, how they end, and that none is left behind.
+// Child processes: output, exit status, and no leftover processes.
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -80,7 +80,7 @@ TEST(StartChild, ThrowsWhenThereIsNoSuchProgram) {
 }
 
 TEST(EndChildren, EndsWhoeverRunsAndTheirChildren) {
-  // The shell says the number of a child of its own, then waits for it.
+  // The shell prints the number of its own child, then waits for it.
   const Piped child = start_child({"sh", "-c", "sleep 600 & echo $!; wait"});
   char number[32] = {};
   ASSERT_GT(::read(child.from, number, sizeof number - 1), 0);
@@ -88,7 +88,7 @@ TEST(EndChildren, EndsWhoeverRunsAndTheirChildren) {
   EXPECT_EQ(::kill(grandchild, 0), 0);
   end_children();
   EXPECT_EQ(wait_for(child.process), 128 + SIGTERM);
-  // Its end of the pipe is closed when the grandchild is gone too.
+  // The pipe is closed when the grandchild has ended too.
   EXPECT_EQ(::read(child.from, number, sizeof number), 0);
   ::close(child.to);
   ::close(child.from);

@@ -1,4 +1,4 @@
-// Counters: what Callgrind writes, how it ends, and what the kernel says.
+// Counters: Callgrind's output, its failures, and the kernel's counters.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -73,7 +73,7 @@ TEST(Callgrind, CachesHavePowersOfTwoOfSets) {
   EXPECT_EQ(callgrind::nearest_cache(32 << 10).option(), "32768,8,64");
   EXPECT_EQ(callgrind::nearest_cache(48 << 10).option(), "49152,12,64");
   EXPECT_EQ(callgrind::nearest_cache(33 << 20).option(), "34603008,33,64");
-  // 129 x 2^k lines: too many ways, so the next smaller power of two.
+  // 129 x 2^k lines: too many ways, so the next smaller power of two is used.
   EXPECT_EQ(callgrind::nearest_cache(129 << 16).option(), "8388608,8,64");
   for (std::size_t bytes = 1; bytes < (1UL << 22); bytes = bytes * 3 / 2 + 1) {
     const callgrind::Cache cache = callgrind::nearest_cache(bytes);
@@ -113,7 +113,7 @@ TEST(Trials, ArgumentsThereAndBack) {
             std::string::npos);
 }
 
-/// PATH holds nothing but the script `valgrind`, or nothing at all.
+/// PATH contains only the script `valgrind`, or nothing.
 class FakeValgrind : public testing::Test {
  protected:
   void SetUp() override {
@@ -122,7 +122,7 @@ class FakeValgrind : public testing::Test {
   }
   void TearDown() override { ::setenv("PATH", path_.c_str(), 1); }
 
-  /// `body` may use $out, the name that the files begin with, and $trials, how many there are.
+  /// `body` may use $out, the prefix of the file names, and $trials, their number.
   void install(const std::string& body) {
     const std::string script = folder_.file("valgrind");
     std::ofstream(script) << "#!/bin/sh\nfor word; do case $word in --callgrind-out-file=*) "
@@ -154,7 +154,7 @@ TEST_F(FakeValgrind, AllIsWell) {
 }
 
 TEST_F(FakeValgrind, OneTrialEndsTheProcess) {
-  // With three to do the second one dies; the third gets a process of its own.
+  // Of three trials the second dies; the third gets a new process.
   install(
       "printf 'events: Ir\\nsummary: %d\\n' $trials >$out.1\n"
       "[ $trials = 1 ] || { echo 'unhandled instruction' >&2; kill -ILL $$; }");
@@ -195,7 +195,7 @@ TEST_F(FakeValgrind, ThereIsNone) {
   EXPECT_NE(results[1].why.find("status 127"), std::string::npos) << results[1].why;
 }
 
-/// What a counter says of itself, as it stands in the file.
+/// The record in which a counter describes itself, as it is in the file.
 std::string introduction() {
   const test::TemporaryFolder folder;
   Options options;
@@ -222,7 +222,8 @@ TEST_F(FakeValgrind, CountersSayWhichTheyAre) {
   EXPECT_NE(simulated.find(R"("why_no_hardware":")" + why), std::string::npos) << simulated;
 }
 
-// Hardware counters are not everywhere, but the kernel counts page faults by the same means.
+// Hardware counters are not available everywhere, but the kernel counts page faults through the
+// same interface.
 TEST(PerfEvents, PageFaultsOfFreshMemory) {
   std::string why;
   const std::unique_ptr<PerfEvents> events = open_libpfm(why);
@@ -269,7 +270,7 @@ TEST(PerfEvents, NoNumbersWithoutCounters) {
   EXPECT_FALSE(counts.instructions.has_value());
 }
 
-// Where there are counters, a loop of known length has the loads and branches that it has.
+// With counters, a loop of known length has the expected loads and branches.
 TEST(PerfEvents, LoadsOfALoop) {
   std::string why;
   const std::unique_ptr<PerfEvents> events = PerfEvents::open(why);

@@ -1,4 +1,4 @@
-// Reading compiled code: sizes from ELF, widths from objdump's lines.
+// Reading compiled code: sizes from ELF, widths from the output of objdump.
 #include <fstream>
 #include <string>
 

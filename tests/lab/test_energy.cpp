@@ -1,4 +1,4 @@
-// RAPL from a folder made by hand.
+// RAPL, with a folder made by the test.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -21,7 +21,7 @@
 namespace baregrad::lab {
 namespace {
 
-/// As Linux lays it out: one folder per zone, one number per file.
+/// Linux's layout: one folder per zone, one number per file.
 class Powercap {
  public:
   void add(const std::string& zone, const std::string& name, std::uint64_t energy_uj,
@@ -31,7 +31,7 @@ class Powercap {
     write(zone + "/max_energy_range_uj", std::to_string(range_uj));
     set(zone, energy_uj);
   }
-  /// By renaming: a reader must never see half of a number.
+  /// By renaming: a reader must never see a partial number.
   void set(const std::string& zone, std::uint64_t energy_uj) const {
     write(zone + "/next", std::to_string(energy_uj));
     std::filesystem::rename(file(zone + "/next"), file(zone + "/energy_uj"));
@@ -69,7 +69,7 @@ TEST(Rapl, AddsPackagesAndMemoryAndNothingTwice) {
   const Rapl::Reading before = rapl->read();
   powercap.set("intel-rapl:0", 3'500'000);
   powercap.set("intel-rapl:0:0", 400'000'000);
-  powercap.set("intel-rapl:0:1", 500'000);  // went round
+  powercap.set("intel-rapl:0:1", 500'000);  // wrapped around
   powercap.set("intel-rapl:1", 250'000);
   powercap.set("intel-rapl:2", 800'000'000);
   powercap.set("intel-rapl-mmio:0", 900'000'000);
@@ -83,7 +83,7 @@ TEST(Rapl, WhyThereIsNone) {
   const Powercap empty;
   EXPECT_FALSE(Rapl::open(empty.path(), why));
   EXPECT_NE(why.find("has no counter of a processor"), std::string::npos) << why;
-  // Memory alone would leave out the one that works.
+  // Memory alone would leave out the processor.
   const Powercap memory;
   memory.add("intel-rapl:0:1", "dram", 0, 1000);
   EXPECT_FALSE(Rapl::open(memory.path(), why));
@@ -92,7 +92,7 @@ TEST(Rapl, WhyThereIsNone) {
 TEST(Rapl, ACounterThatMayNotBeReadIsNamed) {
   const Powercap powercap;
   powercap.add("intel-rapl:0", "package-0", 0, 1000);
-  // Root reads everything: an empty file cannot be read as a number either.
+  // Root may read every file, so an empty file stands for an unreadable one.
   std::ofstream(powercap.file("intel-rapl:0/energy_uj"), std::ios::trunc).close();
   ::chmod(powercap.file("intel-rapl:0/energy_uj").c_str(), 0);
   std::string why;
@@ -138,7 +138,7 @@ TEST(Energy, WithoutCountersThereIsOneLineAndNoNumber) {
 }
 
 TEST(Energy, ACounterThatRunsAtConstantPowerIsMeasuredAsSuch) {
-  // 10 W, by a counter that begins anew in the midst of it.
+  // 10 W, by a counter that wraps during the measurement.
   constexpr double kWatts = 10;
   constexpr std::uint64_t kRange = 50'000'000;
   constexpr std::uint64_t kStart = kRange - 5'000'000;
@@ -162,11 +162,11 @@ TEST(Energy, ACounterThatRunsAtConstantPowerIsMeasuredAsSuch) {
   EXPECT_TRUE(said.empty());
   EXPECT_EQ(records_of(out.file("energy.jsonl"), "idle").size(), 1U);
   const std::vector<Json> energies = records_of(out.file("energy.jsonl"), "energy");
-  EXPECT_EQ(energies.size(), 4U);  // a product and a step, each on one and on two threads
+  EXPECT_EQ(energies.size(), 4U);  // a product and a step, each on one thread and on two
   for (const Json& record : energies) {
     const double watts =
         record.value("joules_per_call", 0.0) / record.value("seconds_per_call", 1.0);
-    // A busy machine lets the meter run late: this is about units and the wrap, not about percents.
+    // On a busy machine the reading is late: this tests units and the wrap, not accuracy.
     EXPECT_GT(watts, kWatts / 5) << record.dump();
     EXPECT_LT(watts, kWatts * 5) << record.dump();
     EXPECT_LE(record.value("least_joules_per_call", 0.0), record.value("joules_per_call", 0.0));

@@ -1,4 +1,4 @@
-// What the experiment `flags` builds, finds and compares.
+// The builds, functions and comparisons of the experiment `flags`.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -24,7 +24,7 @@
 namespace baregrad::lab {
 namespace {
 
-/// A variable of the environment while it lives; null removes it.
+/// Sets an environment variable for a scope; null removes it.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -59,7 +59,7 @@ TEST(CompareBits, CountsFloatsBetween) {
   EXPECT_EQ(differ(1, next).elements, 1);
   EXPECT_EQ(differ(1, next).max_ulps, 1);
   EXPECT_EQ(differ(1, 2).max_ulps, 1 << 23);
-  // Two floats of other bits, none between them.
+  // Two floats with different bits, and no float between them.
   EXPECT_EQ(differ(0.0F, -0.0F).elements, 1);
   EXPECT_EQ(differ(0.0F, -0.0F).max_ulps, 0);
   EXPECT_EQ(differ(least, -least).max_ulps, 2);
@@ -161,7 +161,7 @@ TEST(FlagsBuild, WithoutAnyCompilerSaysSo) {
   EXPECT_NE(why.find("g++: No such file"), std::string::npos) << why;
 }
 
-/// Tests below need a compiler, as the experiment does.
+/// The tests below need a compiler, as the experiment does.
 class FlagsBuildWith : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -200,7 +200,7 @@ TEST_F(FlagsBuildWith, WhatTheCompilerSaysIsTold) {
 
 TEST_F(FlagsBuildWith, ObjectsThatFlushDenormalsAreNoticedAndUndone) {
   if (!kHasFloatControl) GTEST_SKIP() << "no MXCSR";
-  // What crtfastmath does, said in the source: compilers differ in when they link it.
+  // Does in source what crtfastmath does: compilers differ in when they link it.
   folder_.write("flushing.cpp",
                 "__attribute__((constructor)) static void start() {\n"
                 "  __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);\n"

@@ -1,4 +1,4 @@
-// Runs and what happened to them.
+// Runs and their events.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

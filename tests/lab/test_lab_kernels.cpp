@@ -1,4 +1,5 @@
-// The kernels of the experiments `cache` and `branches`, against what they are meant to compute.
+// The kernels of the experiments `cache` and `branches`, compared with the results they must
+// compute.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>

@@ -1,5 +1,5 @@
-// Every rung and every way to use threads against sums in double precision, with every instruction
-// set of this machine.
+// Every rung and every way to use threads, compared with sums in double precision, on every
+// instruction set of this machine.
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -25,7 +25,7 @@ constexpr std::int64_t kGuard = 64;
 std::vector<std::int64_t> sizes() {
   std::vector<std::int64_t> all;
   for (std::int64_t n = 1; n <= 70; ++n) all.push_back(n);
-  // Beyond tiles of 128 rows and 512 columns, blocks 256 deep and of 64 to 224 rows.
+  // Larger than tiles of 128 rows and 512 columns, and than blocks 256 deep and of 64 to 224 rows.
   for (const std::int64_t n : {100, 129, 261, 515}) all.push_back(n);
   return all;
 }
@@ -56,7 +56,7 @@ struct RandomProduct {
     return static_cast<std::size_t>(i * n + j);
   }
 
-  /// `multiply` gets memory full of NaN, and must write all of it and nothing behind it.
+  /// `multiply` gets memory full of NaN, and must write exactly all of it.
   void check(const std::function<void(const float*, const float*, float*)>& multiply) const {
     std::vector<float> c(a.size() + kGuard, std::numeric_limits<float>::quiet_NaN());
     std::fill(c.end() - kGuard, c.end(), kUntouched);
@@ -77,7 +77,7 @@ struct RandomProduct {
   std::vector<double> magnitudes;
 };
 
-/// Puts the instruction set back that was in use.
+/// Restores the instruction set.
 class IsaScope {
  public:
   explicit IsaScope(kernels::Isa isa) : before_(kernels::active_isa()) {

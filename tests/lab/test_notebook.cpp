@@ -1,4 +1,4 @@
-// Notebooks of experiments: what they hold, and how they go on after an interruption.
+// Notebooks of experiments: their contents, and resuming after an interruption.
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -33,7 +33,7 @@ class NotebookTest : public ::testing::Test {
             [this](const std::string& text) { said_.push_back(text); }};
   }
 
-  /// Lets the file look like one that another build wrote.
+  /// Makes the file look like one of another build.
   void change_program() {
     std::vector<Json> all = records();
     all[0]["program"] = "0123456789abcdef";
@@ -42,7 +42,7 @@ class NotebookTest : public ::testing::Test {
     put_file(path(), text);
   }
 
-  /// Two parts of one record each; the names of those that were done now.
+  /// Two parts of one record each. Returns the names of the parts that ran now.
   std::vector<std::string> do_both(Notebook& notebook) {
     std::vector<std::string> done;
     for (const char* key : {"first", "second"}) {
@@ -140,7 +140,7 @@ TEST_F(NotebookTest, GoesOnWhereverItWasCut) {
   }
   const std::string whole = contents(path());
   std::vector<Json> expected = records();
-  // The date may change at midnight, and nothing else.
+  // Only the date may change, at midnight.
   const std::size_t first_end = whole.find("\"key\":\"first\"}\n") + 15;
   const std::size_t second_end = whole.find("\"key\":\"second\"}\n") + 16;
   std::vector<std::size_t> cuts;
@@ -237,7 +237,7 @@ TEST_F(NotebookTest, AddsUpTheSecondsOfAllSittings) {
     Notebook notebook = open();
     do_both(notebook);
   }
-  // As if the parts of the first sitting had been long.
+  // As if the parts of the first session had taken long.
   std::vector<Json> all = records();
   std::string text;
   for (Json& record : all) {
@@ -277,7 +277,7 @@ TEST(Fingerprint, FollowsFromTheBytesOfAFile) {
   const test::TemporaryFolder folder;
   put_file(folder.file("empty"), "");
   put_file(folder.file("a"), "a");
-  // As the authors of FNV-1a give them.
+  // The test values published by FNV-1a's authors.
   EXPECT_EQ(fingerprint(folder.file("empty")), "cbf29ce484222325");
   EXPECT_EQ(fingerprint(folder.file("a")), "af63dc4c8601ec8c");
   put_file(folder.file("long"), std::string(200'000, 'x'));

@@ -1,4 +1,4 @@
-// What the pages experiment counts.
+// The counts of the experiment `pages`.
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ TEST(PagesLab, TheChosenWordOfASetting) {
   EXPECT_EQ(chosen_word(""), "");
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose own memory faults
+// Whose own memory causes page faults.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 constexpr std::size_t kBytes = std::size_t{8} << 20;
 
@@ -38,7 +39,7 @@ TEST(PagesLab, SmallPagesFaultOnceEach) {
 
 TEST(PagesLab, AVectorTouchesItsPagesWhenItIsMade) {
   const BlockLife life = life_of("std::vector");
-  EXPECT_GE(life.get.faults, 4);  // 2 MiB a fault where all memory is in huge pages
+  EXPECT_GE(life.get.faults, 4);  // 2 MiB per fault where all memory is in huge pages
   EXPECT_EQ(life.first.faults, 0);
 }
 

@@ -1,4 +1,4 @@
-// The operands that C++ and Python share, and the records of a product.
+// The operands that C++ and Python both compute, and the records of a product.
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -29,13 +29,13 @@ TEST(Products, OperandNumbersAreSpreadOverTheirRange) {
     squares += static_cast<double>(x) * x;
   }
   EXPECT_GT(different.size(), kCount * 99 / 100);
-  // Of uniform numbers: the mean is 0 with a deviation of 0.0058, the mean square 1/3 with 0.003.
+  // For uniform numbers: the mean is 0 with a deviation of 0.0058, the mean square 1/3 with 0.003.
   EXPECT_LT(std::abs(sum / kCount), 0.03);
   EXPECT_LT(std::abs(squares / kCount - 1.0 / 3), 0.015);
   EXPECT_NE(operand_number(1, 0), operand_number(2, 0));
 }
 
-// The same values stand in tests/python/lab/test_peer_products.py.
+// tests/python/lab/test_peer_products.py has the same values.
 TEST(Products, OperandNumbersAreWhatPythonComputes) {
   EXPECT_EQ(operand_number(1, 0), -0.543509126f);
   EXPECT_EQ(operand_number(1, 1), -0.885713935f);

@@ -1,4 +1,5 @@
-// What the experiments try: threads, working sets, levels of memory; a random cycle; counted work.
+// The parameters of experiments: threads, working sets, levels of memory; a random cycle; counted
+// work.
 #include <algorithm>
 #include <set>
 
@@ -105,7 +106,7 @@ TEST(MemoryLevels, MachinesWithoutAThirdCacheAndWithLittleMemory) {
   ASSERT_EQ(levels.size(), 3U);
   EXPECT_EQ(levels[2].name, "memory");
   EXPECT_EQ(levels[2].work, 16UL << 20);
-  // A system that says nothing of its caches: usual sizes.
+  // A system that reports no caches: typical sizes.
   EXPECT_EQ(memory_levels(machine_with({}, 0), 1).size(), 4U);
 }
 

@@ -1,4 +1,4 @@
-// Turns and quantiles, with contenders that state their times instead of taking them.
+// Turns and quantiles, with contenders that report given times instead of measuring.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace baregrad::lab {
 namespace {
 
-/// Hands out its times one after the other, then the last again and again; notes its turns.
+/// Returns its times one after the other, then the last one repeatedly; notes its turns.
 Contender scripted(std::string name, std::vector<double> times_ns, std::string& turns) {
   auto next = [name, times = std::move(times_ns), at = std::size_t{0}, &turns]() mutable {
     turns += name;
@@ -25,7 +25,7 @@ Contender scripted(std::string name, std::vector<double> times_ns, std::string& 
   return {std::move(name), next};
 }
 
-constexpr double kLong = 3600;  // never over while a test runs
+constexpr double kLong = 3600;  // does not elapse during a test
 
 TEST(Summarize, TakesQuantilesOfUnsortedSamples) {
   std::vector<double> samples(101);
@@ -97,7 +97,8 @@ TEST(TakeTurns, AfterAPauseALongSampleCounts) {
 
 TEST(TakeTurns, LeastHoldsWhenTheTimeIsOver) {
   std::string turns;
-  // Longer than no time at all, so each would be slow; a contender that states 0 never is.
+  // Any time is longer than none, so each would count as slow; a contender that reports 0 never
+  // does.
   const std::vector<Timing> timings =
       take_turns({scripted("a", {0}, turns)}, {.seconds = 0, .least = 4, .most = 100});
   EXPECT_EQ(timings[0].repeats, 4);

@@ -1,4 +1,4 @@
-// The training experiment: what it counts, and that a step in the arena asks for nothing.
+// The training experiment: its counts, and that a step in the arena requests no memory.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ namespace {
 const Network kNetworks[] = {
     {{784, 64, 32, 10}, 64}, {{128, 256, 64}, 1024}, {{128, 1024, 64}, 1024}};
 
-/// The least faults of several rounds: a page of code may be touched late, once.
+/// The minimum of several rounds: a page of code may be touched late, once.
 Demands settled_demands(OurTrainee& trainee) {
   trainee.step_ns(10);
   Demands least = trainee.demands(10);
@@ -35,7 +35,8 @@ TEST(TrainingLab, AStepInTheArenaHasNoFaultsAndNoAllocations) {
     EXPECT_EQ(demands.system_calls, 0.0) << describe(network);
     EXPECT_EQ(demands.major_faults, 0.0) << describe(network);
     EXPECT_GT(demands.blocks, 10.0) << describe(network);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose own memory faults
+// Whose own memory causes page faults.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     EXPECT_EQ(demands.minor_faults, 0.0) << describe(network);
 #endif
   }
@@ -53,7 +54,8 @@ TEST(TrainingLab, LargeBlocksOfTheSystemFaultInEveryStep) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const AllocatorScope scope(pool_allocator());
   OurTrainee trainee(kNetworks[2], 1, "system");
-  EXPECT_GE(settled_demands(trainee).minor_faults, 2.0);  // 4 MiB twice at least, huge pages or not
+  // At least 4 MiB twice, with huge pages or without.
+  EXPECT_GE(settled_demands(trainee).minor_faults, 2.0);
 #endif
 }
 

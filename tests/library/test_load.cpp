@@ -1,5 +1,5 @@
-// Loading the shared library changes nothing for the process: not MXCSR, not the current
-// allocator's memory, and it shows no symbol that is not ours.
+// Loading the shared library changes nothing in the process, neither MXCSR nor the current
+// allocator's memory, and exports only our symbols.
 #include <dlfcn.h>
 #include <immintrin.h>
 

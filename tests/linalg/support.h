@@ -1,4 +1,4 @@
-// What the tests of linear algebra share: inputs, distances, loops written out.
+// Helpers for tests of linear algebra: inputs, distances, plain loops.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ using autograd::Tensors;
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Normal numbers that depend on the seed alone.
+/// Normal numbers that depend only on the seed.
 inline Tensor drawn(const Dims& shape, std::uint64_t seed, DType dtype = DType::Float64) {
   Generator generator(seed);
   return astype(randn(shape, DType::Float64, &generator), dtype);
@@ -37,14 +37,14 @@ inline Tensor strided(const Tensor& x) {
   return slice(spread, -1, Slice(0, {}, 2)).mT();
 }
 
-/// The greatest distance between elements, NaN when there is one; 0 for none.
+/// The greatest distance between elements; NaN if an element is NaN; 0 without elements.
 inline double distance(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(a.shape(), b.shape());
   if (a.numel() == 0) return 0.0;
   return max(abs(astype(a, DType::Float64) - astype(b, DType::Float64))).item<double>();
 }
 inline Tensor identity(std::int64_t n) { return eye(n, {}, 0, DType::Float64); }
-/// How far the columns are from orthonormal.
+/// The deviation of the columns from orthonormal ones.
 inline double disorder(const Tensor& q) {
   return distance(matmul(q.mT(), q), broadcast_to(identity(q.size(-1)), matmul(q.mT(), q).shape()));
 }

@@ -1,4 +1,4 @@
-// Factors multiply to what they came from, and have the form they should have.
+// Factors multiply to the input, and have the required form.
 #include "tests/linalg/support.h"
 
 namespace baregrad {
@@ -8,7 +8,7 @@ using linalg::QrMode;
 
 constexpr double kClose = 1e-13;
 
-/// Row counts and column counts on both sides of a panel, and none.
+/// Numbers of rows and columns on both sides of a panel, and zero.
 const std::vector<std::pair<std::int64_t, std::int64_t>> kShapes = {
     {1, 1}, {2, 2}, {3, 5}, {5, 3}, {7, 7}, {1, 6}, {6, 1}, {50, 20}, {20, 50}, {60, 60}};
 
@@ -62,7 +62,7 @@ TEST(Svd, FactorsMultiplyToTheMatrix) {
 }
 
 TEST(Svd, ValuesOfALargeRangeAreKept) {
-  // Squares of these are 28 powers of ten apart: more than the eigenvalues of x^T x could tell.
+  // Squares of these are 28 powers of ten apart: the eigenvalues of x^T x cannot resolve that.
   const Tensor s = Tensor::of<double>({1e8, 1.0, 1e-6});
   const Tensor q = linalg::qr(drawn({3, 3}, 3)).Q;
   const Tensor found = linalg::svdvals(matmul(q, on_diagonal(s)));
@@ -149,7 +149,7 @@ TEST(Decompositions, OfLargestAndSmallestNumbers) {
   for (const double size : {1e300, 1e-300, 5e-310}) {
     SCOPED_TRACE(size);
     const Tensor x = drawn({5, 4}, 6) * size;
-    // Of subnormal numbers fewer digits are left.
+    // Subnormal results have fewer digits.
     const double close = size < 1e-307 ? 1e-12 * 1e-300 : 1e-14 * size;
     const linalg::Qr f = linalg::qr(x);
     EXPECT_LT(disorder(f.Q), kClose);
@@ -190,7 +190,7 @@ TEST(Decompositions, OfAnyStrides) {
   EXPECT_EQ(distance(linalg::eigh(x).eigenvectors, linalg::eigh(y).eigenvectors), 0.0);
   EXPECT_EQ(distance(linalg::qr(x).Q, linalg::qr(y).Q), 0.0);
   EXPECT_TRUE(linalg::svd(y).U.is_contiguous());
-  // What was given is as it was.
+  // The input is unchanged.
   EXPECT_EQ(distance(x, y), 0.0);
 }
 

@@ -1,4 +1,4 @@
-// What is made of decompositions, against closed forms and loops written out.
+// Functions made of decompositions, compared with closed forms and plain loops.
 #include "tests/linalg/support.h"
 
 namespace baregrad {
@@ -49,7 +49,7 @@ TEST(Det, OfLargeAndSingularMatrices) {
   EXPECT_EQ(s.sign.item<double>(), 0.0);
   EXPECT_FALSE(std::signbit(s.sign.item<double>()));
   EXPECT_EQ(s.logabsdet.item<double>(), -kInfinity);
-  // Rows exchanged by a cycle of 101: an even permutation.
+  // Rows permuted by a cycle of 101: an even permutation.
   EXPECT_EQ(linalg::det(roll(identity(101), {1}, 0)).item<double>(), 1.0);
   EXPECT_EQ(linalg::det(roll(identity(100), {1}, 0)).item<double>(), -1.0);
 }
@@ -142,7 +142,7 @@ TEST(Pinv, LeavesOutWhatRtolSays) {
   EXPECT_EQ(linalg::matrix_rank(stack, each).to_vector<std::int64_t>(),
             (std::vector<std::int64_t>{3, 1}));
   EXPECT_EQ(linalg::matrix_rank(x, 0.1).dtype(), DType::Int64);
-  // Noise of float32's size is no rank in float32, but is in float64.
+  // Noise of float32's size does not count as rank in float32, but does in float64.
   const Tensor noisy = ones({3, 3}, DType::Float32) + eye(3) * 1e-7;
   EXPECT_EQ(linalg::matrix_rank(noisy).item<std::int64_t>(), 1);
   EXPECT_EQ(linalg::matrix_rank(astype(noisy, DType::Float64)).item<std::int64_t>(), 3);

@@ -20,8 +20,8 @@ Tensor definite(const Tensor& x) { return symmetric(x) * 0.5 + identity(x.size(-
 /// Far from singular.
 Tensor regular(const Tensor& x) { return x + identity(x.size(-1)) * 4.0; }
 
-/// Singular vectors are determined up to a sign, which a small step does not change: but for that,
-/// finite differences may look at them as they are.
+/// Singular vectors are determined up to a sign, which a small step does not change: finite
+/// differences of them are valid.
 std::vector<GradientCase> cases() {
   std::vector<GradientCase> all;
   const auto add = [&](std::string name, std::vector<Dims> shapes, Fn fn) {
@@ -137,7 +137,7 @@ Tensor gradient_of(const std::function<Tensor(const Tensor&)>& fn, const Tensor&
 }
 
 TEST(DetGradient, IsTheCofactorsOfSingularMatrices) {
-  // Ranks 2, 1 and 0, and one that has an inverse, in one stack; the cofactors by hand.
+  // Ranks 2, 1 and 0, and an invertible matrix, in one stack; the cofactors by hand.
   const Tensor x = Tensor::of<double>({1, 2, 0, 2, 4, 0, 0, 0, 3,  //
                                        1, 2, 3, 2, 4, 6, 3, 6, 9,  //
                                        0, 0, 0, 0, 0, 0, 0, 0, 0,  //
@@ -149,7 +149,7 @@ TEST(DetGradient, IsTheCofactorsOfSingularMatrices) {
                                             12, 0,  0, 0,  8, 0, 0, 0, 6},
                                            {4, 3, 3});
   EXPECT_LT(distance(gradient_of(linalg::det, x), wanted), 1e-13);
-  // Rounding leaves this one a determinant of 1e-16 or so.
+  // Rounding makes the determinant of this one about 1e-16.
   const Tensor nearly = Tensor::of<double>({1, 2, 3, 4, 5, 6, 7, 8, 9}, {3, 3});
   EXPECT_LT(distance(gradient_of(linalg::det, nearly),
                      Tensor::of<double>({-3, 6, -3, 6, -12, 6, -3, 6, -3}, {3, 3})),
@@ -200,7 +200,7 @@ TEST(ZeroGradients, AreNotMissing) {
     const Tensor g = autograd::grad({sum(y)}, {x})[0];
     EXPECT_EQ(g.to_vector<double>(), std::vector<double>(4));
   }
-  // The sign of a singular matrix, whose logarithm has no gradient.
+  // The sign of a singular matrix, whose log-determinant has no gradient.
   const Tensor zero = zeros({2, 2}, float64).requires_grad_();
   EXPECT_EQ(autograd::grad({linalg::slogdet(zero).sign}, {zero})[0].to_vector<double>(),
             std::vector<double>(4));

@@ -1,4 +1,4 @@
-// Inputs that have no answer: typed errors that name what was wrong, never a hang.
+// Inputs without an answer: typed errors that say what is wrong, and never a hang.
 #include <limits>
 
 #include "tests/linalg/support.h"
@@ -114,7 +114,7 @@ TEST(HostileInputs, SingularMatricesAreNamed) {
             "cholesky: matrix 3 of float32[5,4,4] is not positive definite");
   EXPECT_EQ(message_of<ValueError>([] { linalg::cholesky(-eye(2)); }),
             "cholesky: float32[2,2] is not positive definite");
-  // Beyond the first panel, too, and the first of several in a stack that is shared out.
+  // Also beyond the first panel, and the first of several in a stack that is divided among threads.
   const Tensor large = clone(broadcast_to(identity(100), {8, 100, 100}));
   fill_(large[5][90], 0.0);
   fill_(large[7][3], 0.0);
@@ -173,7 +173,7 @@ TEST(HostileInputs, NothingAtAll) {
       EXPECT_EQ(linalg::matrix_norm(x, false, "nuc").shape(), stack);
       EXPECT_EQ(linalg::pinv(x).shape(), x.mT().shape());
       EXPECT_EQ(linalg::matrix_rank(x).shape(), stack);
-      // The bases of nothing are whole bases.
+      // The bases of empty matrices are complete bases.
       EXPECT_LT(disorder(linalg::svd(astype(x, DType::Float64)).U), 1e-15);
       EXPECT_LT(disorder(linalg::qr(astype(x, DType::Float64), linalg::QrMode::Complete).Q), 1e-15);
     }

@@ -1,4 +1,4 @@
-// Rows of golden.txt: losses, but for cross-entropy, which stands with the fused ops.
+// Rows of golden.txt: losses, except cross-entropy, which is a fused op.
 #include "tests/nn/support.h"
 
 namespace baregrad {

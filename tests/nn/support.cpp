@@ -56,7 +56,7 @@ std::map<std::string, GoldenCase> read_cases() {
   return cases;
 }
 
-/// The same random numbers for a test in any order of tests.
+/// The same random numbers for a test, whatever the order of tests.
 class Seeded : public ::testing::EmptyTestEventListener {
   void OnTestStart(const ::testing::TestInfo&) override { manual_seed(1); }
 };

@@ -1,4 +1,4 @@
-// What the tests of layers share: PyTorch's numbers, and the rows that are held against them.
+// Helpers for tests of layers: PyTorch's numbers, and the rows compared with them.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace baregrad {
 
 using autograd::Tensors;
 
-/// One case of golden.txt; make_golden.py says what the keys are.
+/// One case of golden.txt; make_golden.py documents the keys.
 struct GoldenCase {
   bool train = true;
   std::string repr;
@@ -28,7 +28,7 @@ struct GoldenCase {
 };
 const std::map<std::string, GoldenCase>& golden_cases();
 
-/// A case of golden.txt with what computes it here: `make` may give null where a function is meant.
+/// A case of golden.txt and the code that computes it: `make` may return null for a function.
 struct GoldenRow {
   std::string name;
   std::function<nn::ModulePtr()> make;
@@ -48,7 +48,7 @@ GoldenRow one_input(std::string name, Args... args) {
   return {std::move(name), [=] { return std::make_shared<M>(args...); },
           [](nn::Module& m, const Tensors& in) { return Tensors{m(in[0])}; }};
 }
-/// A module of the type M, called as `call` says.
+/// A module of type M, called through `call`.
 template <class M>
 GoldenRow row_of(std::string name, std::function<std::shared_ptr<M>()> make,
                  std::function<Tensors(M&, const Tensors&)> call) {
@@ -61,7 +61,7 @@ inline GoldenRow function_row(std::string name, std::function<Tensor(const Tenso
           [fn](nn::Module&, const Tensors& in) { return Tensors{fn(in)}; }};
 }
 
-/// Every element within atol + rtol |wanted|; NaN never is.
+/// Every element is within atol + rtol |wanted|; NaN never is.
 ::testing::AssertionResult near(const Tensor& got, const Tensor& wanted, double rtol, double atol);
 
 #define EXPECT_CONTAINS(text, part) \

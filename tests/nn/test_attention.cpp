@@ -1,4 +1,4 @@
-// MultiheadAttention and TransformerEncoderLayer: masks, both ways of computing, chance, errors.
+// MultiheadAttention and TransformerEncoderLayer: masks, both implementations, dropout, errors.
 #include <cmath>
 #include <limits>
 
@@ -13,7 +13,7 @@ Tensor flags(std::vector<double> values, const Dims& shape) {
   return Tensor::of<double>(values, shape).to(DType::Bool);
 }
 
-/// The fused way and the one that keeps its weights.
+/// The fused implementation and the one that returns weights.
 void expect_one_result(Attention& layer, const Tensor& x, const nn::AttentionMasks& masks) {
   const Tensor fused = layer.forward(x, x, x, masks);
   const Attention::Output kept = layer.forward_with_weights(x, x, x, masks);

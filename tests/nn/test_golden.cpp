@@ -1,5 +1,5 @@
-// Every layer and loss against PyTorch: print, names and shapes of the state, results, gradients,
-// buffers, in float64 and float32; and its gradients against finite differences.
+// Every layer and loss compared with PyTorch: printed form, names and shapes of the state, results,
+// gradients, buffers, in float64 and float32; and its gradients with finite differences.
 #include <ostream>
 #include <set>
 
@@ -22,7 +22,7 @@ std::vector<GoldenRow> all_rows() {
 
 std::string key(const char* what, std::size_t i) { return what + std::to_string(i); }
 
-/// PyTorch's out_proj has a class of its own, which means nothing here.
+/// PyTorch's out_proj has a class of its own, which does not matter here.
 std::string plain_names(std::string text) {
   const std::string own = "NonDynamicallyQuantizableLinear";
   for (std::size_t at = text.find(own); at != std::string::npos; at = text.find(own)) {
@@ -104,7 +104,7 @@ TEST_P(Golden, Float64) { check_numbers(DType::Float64, 1e-9, 1e-11); }
 
 TEST_P(Golden, Float32) { check_numbers(DType::Float32, 2e-5, 2e-5); }
 
-/// Half precision everywhere: the dtype stays, and so do the first two digits.
+/// Half precision everywhere: the dtype is kept, and the first two digits are right.
 TEST_P(Golden, BFloat16) {
   if (row().name == "bce_edges") return;  // a slope of 1e12
   check_numbers(DType::BFloat16, 0.06, 0.06);
@@ -113,7 +113,7 @@ TEST_P(Golden, BFloat16) {
 TEST_P(Golden, FiniteDifferences) {
   if (row().name.find("_edges") != std::string::npos ||
       row().name.find("_large") != std::string::npos) {
-    return;  // at the end of the domain, or too steep for steps
+    return;  // at the end of the domain, or too steep for finite differences
   }
   const nn::ModulePtr module = loaded(DType::Float64);
   Tensors all = inputs(DType::Float64);
@@ -126,7 +126,7 @@ TEST_P(Golden, FiniteDifferences) {
   bool wanted = false;
   for (const Tensor& t : all) wanted |= t.requires_grad();
   if (!wanted) return;
-  // The padding row has a gradient of 0 by definition, whatever the differences say.
+  // The padding row has a gradient of 0 by definition, whatever finite differences give.
   if (row().name == "embedding_padding") return;
   const auto fn = [&](const Tensors& at) {
     for (std::size_t k = 0; k < names.size(); ++k) module->set_parameter(names[k], at[count + k]);

@@ -1,4 +1,4 @@
-// First values of weights against closed forms.
+// Initial values of weights, compared with closed forms.
 #include <cmath>
 #include <numbers>
 
@@ -14,13 +14,13 @@ double most(const Tensor& t) { return amax(abs(t.detach())).item<double>(); }
 double deviation(const Tensor& t) { return std(t.detach().to(float64)).item<double>(); }
 double average(const Tensor& t) { return mean(t.detach().to(float64)).item<double>(); }
 
-/// Mean 0 and this deviation, as well as five deviations of either allow for so many numbers.
+/// Mean 0 and this deviation, each within five standard errors.
 void expect_moments(const Tensor& t, double sigma) {
   const double share = 5 * sigma / std::sqrt(static_cast<double>(t.numel()));
   EXPECT_NEAR(average(t), 0, share);
   EXPECT_NEAR(deviation(t), sigma, share / std::sqrt(2.0));
 }
-/// Uniform within +-bound: nothing outside, values close to it.
+/// Uniform within +-bound: no values outside, some close to it.
 void expect_uniform(const Tensor& t, double bound) {
   EXPECT_LE(most(t), bound * (1 + 1e-6));
   EXPECT_GE(most(t), bound * 0.97);
@@ -96,9 +96,9 @@ TEST(Init, TruncatedNormal) {
   const double spread = 1 + (a * density(a) - b * density(b)) / mass - shift * shift;
   EXPECT_NEAR(average(t), 1.0 + 2.0 * shift, 0.02);
   EXPECT_NEAR(deviation(t), 2.0 * std::sqrt(spread), 0.02);
-  // The quantiles, too: half of all values below the median of the cut distribution.
+  // The quantiles too: half of all values are below the median of the truncated distribution.
   const double middle = 0.5 * (std::erf(b / std::sqrt(2.0)) + std::erf(a / std::sqrt(2.0)));
-  double x = 0;  // erf(x / sqrt 2) = middle, by halving
+  double x = 0;  // erf(x / sqrt 2) = middle, by bisection
   for (double step = 2; step > 1e-12; step /= 2) {
     x += std::erf(x / std::sqrt(2.0)) < middle ? step : -step;
   }

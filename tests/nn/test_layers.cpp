@@ -1,4 +1,4 @@
-// What golden.txt cannot show: chance, errors, sizes of nothing.
+// Cases that golden.txt cannot contain: randomness, errors, empty sizes.
 #include <cmath>
 
 #include "tests/nn/support.h"
@@ -16,7 +16,7 @@ TEST(Dropout, KeepsAShareAndScalesIt) {
   EXPECT_NEAR(dropped, 0.25, 0.015);
   EXPECT_TRUE(near(amax(y), Tensor::scalar(4.0), 1e-6, 0));
   EXPECT_NEAR(mean(y).item<double>(), 3.0, 0.05);
-  // The gradient falls where the value did.
+  // The gradient is zero where the value was dropped.
   y.backward(ones_like(y));
   EXPECT_TRUE(near(x.grad() * 3.0, y, 1e-6, 0));
 }

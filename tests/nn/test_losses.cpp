@@ -1,4 +1,4 @@
-// Losses at their edges: large logits, ties, nothing to average, what does not fit.
+// Losses in special cases: large logits, ties, empty averages, mismatched arguments.
 #include <cmath>
 
 #include "tests/nn/support.h"

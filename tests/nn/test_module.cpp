@@ -24,7 +24,7 @@ struct Net : nn::Module {
   Tensor forward(const Tensor& x) override { return (*tail)((*hidden)(x)) * scale; }
 };
 
-/// Opens what is protected.
+/// Makes protected members accessible.
 struct Open : nn::Module {
   using Module::register_buffer;
   using Module::register_module;
@@ -113,7 +113,7 @@ TEST(Module, OneErrorNamesAllThatIsWrong) {
             "  of the wrong shape or kind: steps (float32[] given, int64[] needed), "
             "hidden.weight (float32[3,4] given, float32[4,3] needed)\n"
             "  given twice: hidden.bias");
-  // tail.1.weight was right, and still nothing was written.
+  // tail.1.weight was valid, and still nothing was written.
   EXPECT_GT(norm(net.tail->at(1).parameters()[0]).item<double>(), 0.0);
   EXPECT_TRUE(near(net.scale, ones({2}), 0, 0));
 }
@@ -187,7 +187,7 @@ TEST(Module, TiedWeightsAreOneParameter) {
   EXPECT_EQ(net.parameter_count(), 4);
   net.to(float64);
   EXPECT_TRUE(first->weight.is_same(second->weight));
-  // And a module that stands in two places.
+  // A module with two owners.
   nn::Sequential twice{first, first};
   EXPECT_EQ(twice.parameters().size(), 1U);
   EXPECT_EQ(names(twice.state_dict()), (Names{"0.weight", "1.weight"}));
@@ -294,7 +294,7 @@ TEST(Module, RecordedOpsCarryNames) {
   EXPECT_CONTAINS(table, "tail/1");
 }
 
-// ---- Parts that are no members ------------------------------------------------------------------
+// ---- Children that are not members --------------------------------------------------------------
 
 TEST(Module, KeepsAddedParts) {
   nn::Module net;

@@ -1,5 +1,5 @@
-// A parameter stays the tensor it is: to another dtype, when a member is assigned, in what draws
-// it.
+// A parameter stays the same tensor: when its dtype changes, when a member is assigned, when it is
+// initialised.
 #include "tests/nn/support.h"
 
 namespace baregrad {
@@ -7,7 +7,8 @@ namespace {
 
 using nn::make;
 
-/// The same network and data, trained by `steps` of an optimizer from float64 on.
+/// The same network and data, trained by `steps` steps of an optimizer, from float64 initial
+/// values.
 template <class Optimizer, class Options>
 void expect_training_goes_on(const Options& options, double tolerance) {
   const Tensor x = linspace(-1, 1, 24, float64).reshape({8, 3});
@@ -227,7 +228,7 @@ TEST(ParameterIdentity, AssignedTensorsThatNobodyTrainsAreRefused) {
   EXPECT_THROW(layer(ones({1, 3})), ValueError);
   layer.weight = weight;
   EXPECT_NO_THROW(layer(ones({1, 3})));
-  // By the door for it.
+  // Through the function for it.
   layer.set_parameter("weight", zeros({2, 3}));
   EXPECT_NO_THROW(layer(ones({1, 3})));
 }

@@ -16,7 +16,7 @@ TEST(ConvLayers, FirstWeights) {
     EXPECT_LE(amax(abs(t)).item<double>(), bound);
     EXPECT_GE(amax(abs(t)).item<double>(), bound * 0.9);
   }
-  // The transposed one counts its fan in axis 1, too.
+  // The transposed one computes its fan-in from axis 1 too.
   const nn::ConvTranspose2d transposed(32, 4, {3, 1});
   EXPECT_EQ(transposed.weight.shape(), (Dims{32, 4, 3, 1}));
   EXPECT_NEAR(amax(abs(transposed.weight.detach())).item<double>(), 1 / std::sqrt(12.0), 0.01);
@@ -65,7 +65,7 @@ TEST(BatchNorm, RunningStatisticsMoveByMomentumOrAverage) {
   EXPECT_TRUE(near(moving.running_var, var_once * 0.75 + var_of(second) * 0.25, 1e-12, 1e-12));
   EXPECT_TRUE(near(plain.running_mean, (mean_of(first) + mean_of(second)) * 0.5, 1e-12, 1e-12));
   EXPECT_TRUE(near(plain.running_var, (var_of(first) + var_of(second)) * 0.5, 1e-12, 1e-12));
-  // Evaluation leaves them alone.
+  // Evaluation does not change them.
   const Tensor before = moving.running_mean.clone();
   moving.eval();
   moving(first);

@@ -1,4 +1,4 @@
-// The rows put together, and random inputs for them.
+// All rows, and random inputs for them.
 #include "tests/op_table/op_table.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Tensor sample(Rng& rng, DType dtype, const Dims& shape, double low, double high)
     } else if (is_bool(dtype)) {
       *at = static_cast<char>(rng() & 1);
     } else {
-      // Mostly small values of both signs; one in eight any bits at all, so that wrapping shows.
+      // Mostly small values of both signs; one in eight has random bits, to test wrapping.
       const std::uint64_t bits = rng();
       const bool extreme = (rng() & 7) == 0;
       const auto small = static_cast<std::int64_t>(bits % 19) - (is_signed_int(dtype) ? 9 : 0);

@@ -17,15 +17,15 @@ __extension__ using Int128 = __int128;
 using Inputs = std::vector<Tensor>;
 using Rng = std::mt19937_64;
 
-/// What an elementwise op should give, for each kind of arithmetic it could be evaluated in.
+/// The true result of an elementwise op, for each kind of arithmetic.
 struct Truth {
   std::function<float(const float*)> f32;
   std::function<double(const double*)> f64;
   std::function<long double(const long double*)> f80;
   /// Exact integers; the result is wrapped to `bits`. Null: not defined for integers.
   std::function<Int128(const Int128*, int bits, bool is_signed)> integer;
-  /// float16 and bfloat16, of so many bits of mantissa and normal from 2^least on, where they are
-  /// not float32 rounded. Null: they are.
+  /// float16 and bfloat16, with this many bits of mantissa and normal from 2^least on, where the
+  /// result is not the rounded float32 one. Null: it is.
   std::function<double(const double*, int mantissa, int least)> half;
 };
 
@@ -45,17 +45,17 @@ struct OpRow {
   /// The op belongs to an elementwise family: the runner for these ops takes the row.
   bool elementwise = false;
   Truth truth;
-  /// The truth is the result of the same arithmetic in the op's own type: not one ULP off.
+  /// The truth is computed in the op's own type: results must be equal, without a ULP of error.
   bool exact = false;
   /// Allowed distance from the correctly rounded f32 result, in ULPs.
   int ulp32 = 0;
-  /// Allowed distance for f64, whose functions are libm's, composed; -1: ulp32 + 4.
+  /// Allowed distance for f64, whose functions are compositions of libm's; -1: ulp32 + 4.
   int ulp64 = -1;
-  /// Where terms may cancel the error is measured in ULPs of this magnitude, not of the result.
+  /// If terms may cancel, the error is measured in ULPs of this magnitude instead of the result's.
   std::function<double(const double*)> scale;
-  /// Terms may cancel: where the order of sums may differ, errors are relative to at least this.
+  /// If terms may cancel, errors that depend on the order of sums are relative to at least this.
   double magnitude = 0;
-  /// Elementwise ops that need it say which values floats are drawn from; edges come on top.
+  /// The range of random floats for elementwise ops with a limited domain; edge values are added.
   double low = -4.0;
   double high = 4.0;
   /// Reductions: one line of values to one value, in long double (floats) or exact integers.
@@ -68,7 +68,7 @@ const std::vector<OpRow>& rows();
 /// The row of an op, or null.
 const OpRow* find_row(OpId op);
 
-// Parts the rows are made in.
+// The parts of the table.
 std::vector<OpRow> unary_rows();
 std::vector<OpRow> binary_rows();
 std::vector<OpRow> reduction_rows();

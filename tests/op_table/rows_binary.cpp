@@ -39,7 +39,7 @@ OpRow exact_binary(OpId op, BinaryFn fn, BinaryInto into, const std::vector<DTyp
   return row;
 }
 
-/// For bitwise ops: there is no float truth to speak of.
+/// For bitwise ops, which are not defined for floats.
 template <class I>
 OpRow bits(OpId op, BinaryFn fn, BinaryInto into, const std::vector<DType>& dtypes, I i) {
   return exact_binary(
@@ -83,7 +83,7 @@ Int128 floor_div(Int128 x, Int128 y) {
   return x % y != 0 && (x < 0) != (y < 0) ? q - 1 : q;
 }
 
-/// Divisors and exponents the op is defined for.
+/// Divisors and exponents for which the op is defined.
 OpRow with_second(OpRow row, std::function<void(Tensor&)> mend) {
   row.inputs = [mend](Rng& rng, DType dtype, const Dims& shape) {
     Inputs in{sample(rng, dtype, shape), sample(rng, dtype, shape)};
@@ -102,7 +102,7 @@ void replace(Tensor& t, const std::function<bool(const Scalar&)>& keep) {
 }
 
 Int128 power(Int128 x, Int128 y, int width) {
-  // Modulo 2^width all the way: the exact power has too many digits.
+  // Modulo 2^width in every step: the exact power has too many digits.
   const Int128 mask = (Int128(1) << width) - 1;
   Int128 result = 1;
   Int128 factor = x & mask;
@@ -127,8 +127,8 @@ bool any_nan(T x, T y) {
   return std::isnan(static_cast<long double>(x)) || std::isnan(static_cast<long double>(y));
 }
 
-/// nextafter by the spacing of values: from 2^e on they lie 2^(e - mantissa) apart, below 2^least
-/// as they do from there on.
+/// nextafter by the spacing of values: in [2^e, 2^(e+1)) they lie 2^(e - mantissa) apart; below
+/// 2^least the spacing is that of 2^least.
 double half_step(double x, double y, int mantissa, int least) {
   if (any_nan(x, y)) return NAN;
   if (x == y) return y;
@@ -138,7 +138,7 @@ double half_step(double x, double y, int mantissa, int least) {
   const double size = std::fabs(x);
   const bool outwards = (y > x) == (x > 0);
   int exponent = std::ilogb(size);
-  // Inwards from a power of two begins the finer spacing.
+  // Below a power of two, towards zero, the spacing is finer.
   if (!outwards && std::ldexp(1, exponent) == size) --exponent;
   const double step = std::ldexp(1, std::max(exponent, least) - mantissa);
   const double next = outwards ? size + step : size - step;
@@ -210,7 +210,7 @@ std::vector<OpRow> binary_rows() {
   r.back().scale = [](const double* x) { return std::fmax(std::fabs(x[0]), std::fabs(x[1])) + 1; };
   r.push_back(close_binary(
       ROW(relu_backward), [](auto g, auto y) { return y <= 0 ? decltype(g)(0) : g; }, 0));
-  // Plain arithmetic: the same in every type, overflow on the way included.
+  // Plain arithmetic: the same in every type, including intermediate overflow.
   r.push_back(close_binary(
       ROW(tanh_backward), [](auto g, auto y) { return g * (1 - y * y); }, 0));
   r.back().exact = true;
@@ -275,7 +275,7 @@ std::vector<OpRow> binary_rows() {
   t.dtypes = num;
   t.call = [](const Inputs& in) { return std::vector<Tensor>{clip(in[0], in[1], in[2])}; };
   t.in_place = [](const Inputs& in) { clip_(in[0], in[1], in[2]); };
-  // As NumPy: min(max(x, low), high), NaN from any side.
+  // As in NumPy: min(max(x, low), high), with NaN from any operand.
   t.truth = ternary_truth([](auto x, auto low, auto high) {
     using T = decltype(x);
     if (any_nan(x, low) || any_nan(x, high)) return T(NAN);

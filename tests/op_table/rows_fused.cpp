@@ -35,7 +35,7 @@ OpRow row(OpId op, int tensors, int optional_from, Call call,
   return r;
 }
 
-/// The size of the last axis, which a 0-d tensor is given.
+/// The size of the last axis; a 0-d tensor gets one.
 Dims last_axis(const Dims& shape) { return {shape.empty() ? 1 : shape.back()}; }
 Tensor with_axis(const Tensor& x) { return x.ndim() == 0 ? reshape(x, {1}) : x; }
 
@@ -45,7 +45,7 @@ Inputs weighted(Rng& rng, DType dtype, const Dims& shape, int parameters) {
   return in;
 }
 
-// The backward ops are internal: they take the dtypes that their kernels compute in.
+// The backward ops are internal: they take the compute dtypes of their kernels.
 OpRow internal(OpRow r) {
   r.dtypes = {DType::Float32, DType::Float64};
   return r;
@@ -75,10 +75,10 @@ Tensor classes_for(Rng& rng, const Dims& shape) {
   return sample_indices(rng, {rows}, 0, count);
 }
 
-// Time grows with the square of it: of a longer input the first rows are taken.
+// The time is quadratic in the length: only the first rows of a longer input are used.
 constexpr std::int64_t kMostQueries = 150;
 
-/// Keys and values beside the queries of a matrix: a few more rows.
+/// Keys and values for the queries of a matrix: a few more rows.
 Inputs attention_inputs(Rng& rng, DType dtype, const Dims& shape) {
   std::int64_t n = 1;
   for (const std::int64_t size : shape) n *= size;
@@ -99,7 +99,8 @@ std::vector<OpRow> fused_rows() {
   std::vector<OpRow> r;
   r.push_back(row(
       OpId::layer_norm, 3, 1,
-      // Two elements alone would jump from -1 to 1 where they meet, but for a large eps.
+      // With only two elements the result would jump from -1 to 1 where they are equal, unless eps
+      // is large.
       [](const Inputs& in) {
         const Tensor x = with_axis(in[0]);
         return std::vector<Tensor>{layer_norm(x, last_axis(x.shape()), in[1], in[2], 0.2)};

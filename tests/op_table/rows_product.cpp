@@ -6,12 +6,12 @@ namespace baregrad::op_table {
 
 namespace {
 
-/// Positive, so that no sum cancels and a relative error says something.
+/// Positive, so that no sum cancels and relative errors are meaningful.
 Tensor values(Rng& rng, DType dtype, const Dims& shape) {
   return sample(rng, dtype, shape, 0.5, 2);
 }
 
-/// The main input is rows of its last axis; a 0-d one is given such an axis.
+/// The main input is rows of its last axis; a 0-d input gets such an axis.
 Dims with_last_axis(const Dims& shape) { return shape.empty() ? Dims{7} : shape; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Rows of the reductions: over all axes here; the runner walks every subset of axes by itself.
+// Rows of the reductions, over all axes; the runner also tests every subset of axes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -104,7 +104,7 @@ std::vector<OpRow> reduction_rows() {
         return static_cast<long double>(std::count_if(x.begin(), x.end(), set));
       },
       [set](const Ints& x) { return Int128(std::count_if(x.begin(), x.end(), set)); });
-  // These take integers as float32: the float truth serves for all dtypes.
+  // These take integers as float32: the float truth applies to all dtypes.
   add(
       OpId::sum_squares, [](const Tensor& x) { return sum_squares(x); },
       [](const Floats& x) {

@@ -1,6 +1,5 @@
-// Rows of the view ops and the irregular ones. What each computes is asserted in tests/ops against
-// independent loops; the runners here check that layout, threads, ISA and failing memory change
-// nothing.
+// Rows of the view ops and the irregular ones. tests/ops compares their values with independent
+// loops; the runners here check that layout, threads, ISA and failing memory change nothing.
 #include "baregrad/ops_conv.h"
 #include "tests/op_table/op_table.h"
 
@@ -35,19 +34,19 @@ OpRow with(OpRow row, std::function<Tensor(Rng&, DType, const Dims&)> second) {
   };
   return row;
 }
-/// An op that makes tensors: no input at all; `dtype` comes from a 0-size stand-in.
+/// A creation op has no input: an empty tensor provides the dtype.
 OpRow source(OpId op, const std::vector<DType>& dtypes, std::function<Tensor(DType)> call) {
   return one(op, dtypes, [call](const Inputs& in) { return call(in[0].dtype()); });
 }
 
-/// Images for the ops that want them: none, small ones, or enough for several threads.
+/// Images for ops that take them: none, small ones, or enough for several threads.
 Dims images_for(const Dims& shape) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) count *= size;
   if (count == 0) return {0, 2, 4, 3};
   return count > 10000 ? Dims{5, 8, 31, 26} : Dims{2, 2, 4, 3};
 }
-/// Filters of 3 x 2 in two groups, over rows two apart: what they read and what they give.
+/// Filters of 3 x 2 in two groups, with a stride of two rows: their inputs and outputs.
 const ConvOptions kFilters{{2, 1}, {1, 1}, {1, 2}, 2};
 Dims filters_for(const Dims& images) { return {4, images[1] / 2, 3, 2}; }
 Dims filtered(const Dims& images) { return {images[0], 4, (images[2] - 1) / 2 + 1, images[3]}; }
@@ -235,7 +234,7 @@ std::vector<OpRow> irregular_rows() {
   r.push_back(images(one(OpId::conv2d, floats,
                          [](const Inputs& in) { return conv2d(in[0], in[1], Tensor(), kFilters); }),
                      nullptr, filters_for));
-  // The size of the images is what the size of the gradient came from.
+  // The size of the images from which a gradient of this size comes.
   const auto image_of = [](const Tensor& g) {
     return g.shape()[3] == 3 ? Dims{4, 3} : Dims{31, 26};
   };

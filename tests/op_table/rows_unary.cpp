@@ -29,7 +29,7 @@ OpRow unary_base(OpId op, UnaryFn fn, UnaryInto into, const std::vector<DType>& 
   return row;
 }
 
-/// Not one ULP off; integers by the second function.
+/// Without any error; integers by the second function.
 template <class F, class I>
 OpRow exact_unary(OpId op, UnaryFn fn, UnaryInto into, const std::vector<DType>& dtypes, F f, I i) {
   OpRow row = unary_base(op, fn, into, dtypes, -100.0, 100.0);
@@ -154,7 +154,7 @@ std::vector<OpRow> unary_rows() {
         return x / 2 * std::erfc(-x / std::sqrt(T(2)));
       },
       -15, 10, 2));
-  r.back().ulp64 = 300;  // the tail's error is that of x * x / 2 in an exponent
+  r.back().ulp64 = 300;  // in the tail, the error is that of x * x / 2 in an exponent
   r.push_back(close_unary(
       ROW(gelu_tanh),
       [](auto x) {

@@ -1,4 +1,4 @@
-// What the runners share: layouts, comparison, ISA switching, case names.
+// Helpers for the runners: layouts, comparison, switching the ISA, case names.
 #pragma once
 
 #include <cmath>
@@ -34,7 +34,7 @@ inline std::vector<Case> cases(bool (*want)(const OpRow&)) {
   return out;
 }
 
-/// Runs the body once per ISA of this machine and puts the choice back.
+/// Runs the body once per ISA of this machine, and restores the ISA.
 template <class F>
 void for_each_isa(F body) {
   const kernels::Isa before = kernels::active_isa();
@@ -54,7 +54,7 @@ inline std::vector<char> bytes_of(const Tensor& t) {
 }
 
 /// Same shape, dtype and bits; a NaN equals any NaN. With `relative`, floats may differ by that
-/// much of their magnitude, which counts as `least` where it is less.
+/// part of their magnitude, or of `least` if it is larger.
 inline void expect_same(const Tensor& got, const Tensor& want, const std::string& what,
                         double relative = 0.0, double least = 0.0) {
   ASSERT_EQ(got.dtype(), want.dtype()) << what;

@@ -1,4 +1,4 @@
-// Every row: layout, thread count, ISA and failing memory change nothing; no op is without a row.
+// Every row: layout, thread count, ISA and failing memory change nothing; every op has a row.
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "baregrad/parallel.h"
@@ -55,9 +55,9 @@ void expect_all_same(const std::vector<Tensor>& got, const std::vector<Tensor>& 
   }
 }
 
-/// float64 is added up in the order of memory, which the layout decides: the last bits may differ.
-/// (Smaller floats accumulate in double and are rounded once.) Products add up in float32, in an
-/// order that suits the strides.
+/// float64 sums follow the order of memory, which the layout determines: the last bits may differ.
+/// (Smaller floats accumulate in double and are rounded once.) Products accumulate in float32, in
+/// an order that depends on the strides.
 double order_slack(const OpRow& row, DType dtype) {
   if (op_info(row.op).family == Family::Product || row.op == OpId::attention ||
       row.op == OpId::attention_backward) {
@@ -72,7 +72,7 @@ double order_slack(const OpRow& row, DType dtype) {
   return adds && dtype == float64 ? 1e-13 : 0.0;
 }
 
-/// There is no greatest of nothing.
+/// An empty set has no greatest element.
 bool refuses_empty(const OpRow& row) {
   return row.op == OpId::amax || row.op == OpId::amin ||
          op_info(row.op).family == Family::ArgReduce;
@@ -171,7 +171,7 @@ TEST_P(Rows, UndefinedInputsAreRefused) {
   const auto& [row, dtype] = GetParam();
   if (op_info(row->op).family == Family::Irregular && row->op >= OpId::arange &&
       row->op <= OpId::random_perm && row->op != OpId::tril && row->op != OpId::triu) {
-    return;  // these take no tensor: the row's stand-in only carries the dtype
+    return;  // these take no tensor: the row's empty tensor only provides the dtype
   }
   Rng rng(25);
   const Inputs in = row->inputs(rng, dtype, {2, 3});

@@ -11,7 +11,7 @@ namespace {
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-/// Steps between two floats of the same format along the line of representable values.
+/// The number of representable values between two floats of the same format.
 template <class T>
 std::int64_t ulp_distance(T a, T b) {
   using Bits = std::conditional_t<sizeof(T) == 8, std::int64_t,
@@ -21,7 +21,7 @@ std::int64_t ulp_distance(T a, T b) {
   std::memcpy(&x, &a, sizeof x);
   std::memcpy(&y, &b, sizeof y);
   constexpr Bits kLeast = std::numeric_limits<Bits>::min();
-  // Negative floats count down from -0; -0 and +0 are one point.
+  // Negative floats count down from -0; -0 and +0 are the same value.
   const auto ordered = [](Bits v) {
     return v < 0 ? static_cast<std::int64_t>(kLeast) - v : static_cast<std::int64_t>(v);
   };
@@ -121,7 +121,7 @@ void check_float(const OpRow& row, const Inputs& in, const Tensor& out, std::int
       const T own(row.truth.half(d, brain ? 7 : 10, brain ? -126 : -14));
       return check_close(at<T>(out, i), own, 0, 0.0, what);
     }
-    // Halves are computed in float32 and rounded once more: one step at most from the truth.
+    // Halves are computed in float32 and rounded again: at most one step from the truth.
     const T want = row.exact ? T(static_cast<double>(row.truth.f32(f))) : T(row.truth.f64(d));
     check_close(at<T>(out, i), want, row.exact ? 0 : 1, scale, what);
   }
@@ -238,7 +238,7 @@ Inputs edge_inputs(const OpRow& row, DType dtype) {
         push(v);
       }
     } else {
-      // Two roundings on the way: a ULP bound holds where nothing cancels or overflows.
+      // Two roundings: a ULP bound holds only without cancellation and overflow.
       const bool composed = row.op == OpId::lerp || row.op == OpId::addcmul;
       std::vector<double> values = float_edges<T>();
       if (composed) values = {0.0, -0.0, 1.0, -1.0, 0.5, INFINITY, -INFINITY, NAN};
@@ -266,7 +266,7 @@ TEST_P(Elementwise, EdgeValues) {
   const auto& [row, dtype] = GetParam();
   Inputs in = edge_inputs(*row, dtype);
   if (is_integer(dtype)) {
-    // Pairs the op is not defined for are errors (test_errors.cpp), not values.
+    // Pairs for which the op is not defined are errors (test_errors.cpp), not values.
     const bool division = row->op == OpId::floor_divide || row->op == OpId::remainder;
     if (division) in[1] = where(equal(in[1], 0), ones({}, dtype), in[1]);
     if (row->op == OpId::pow) in[1] = where(less(in[1], 0), ones({}, dtype), in[1]);
@@ -283,8 +283,8 @@ Tensor cut_to_one(const Tensor& t, unsigned axes) {
   return out;
 }
 
-// Every mix of operands that are repeated along rows, along columns, along both or not at all, in
-// rows that are short, fill a tile and do not: as if they had been written out.
+// Every combination of operands that are repeated along rows, along columns, along both or not at
+// all. Rows are short, fill a tile, or do not. Results are those of expanded copies.
 TEST_P(Elementwise, RepeatsBroadcastOperands) {
   const auto& [row, dtype] = GetParam();
   const auto tensors = static_cast<unsigned>(row->tensors);
@@ -339,7 +339,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, Elementwise,
                          ::testing::ValuesIn(cases([](const OpRow& r) { return r.elementwise; })),
                          case_name);
 
-/// Vector code may take another road when one lane needs it; the other lanes must not notice.
+/// Vector code may take another path if one lane needs it; the other lanes must not change.
 class Lanes : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Lanes, NeighboursChangeNothing) {
@@ -348,7 +348,7 @@ TEST_P(Lanes, NeighboursChangeNothing) {
     Rng rng(14);
     const Inputs plain = row->inputs(rng, dtype, {300});
     const Tensor want = row->call(plain)[0];
-    // Every other element becomes an edge value, the rest stay.
+    // Every other element becomes an edge value, the others stay.
     Inputs mixed;
     for (std::size_t k = 0; k < plain.size(); ++k) {
       const Tensor t = clone(plain[k]);
@@ -360,7 +360,7 @@ TEST_P(Lanes, NeighboursChangeNothing) {
   });
 }
 
-/// Rows that have an in-place form, with the dtypes that their result fits.
+/// Rows with an in-place form, and the dtypes that can hold their result.
 std::vector<Case> in_place_cases() {
   std::vector<Case> out;
   for (const Case& c : cases([](const OpRow& r) { return static_cast<bool>(r.in_place); })) {

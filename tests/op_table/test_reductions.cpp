@@ -69,7 +69,7 @@ Scalar element(const Tensor& t, std::int64_t i) {
       t.dtype());
 }
 
-/// One rounding of the exact result, plus what accumulating in double may add.
+/// One rounding of the exact result, plus the error of accumulation in double.
 void check_value(const OpRow& row, const Tensor& x, const Line& line, const Tensor& out,
                  std::int64_t o) {
   const bool as_float = is_floating(x.dtype()) || !row.line_integer;

@@ -5,7 +5,7 @@
 
 namespace baregrad::op_table {
 
-/// a * b modulo 2^128: enough for a result that is wrapped to 64 bits or fewer.
+/// a * b modulo 2^128, which is enough for a result that is wrapped to 64 bits or fewer.
 inline Int128 times(Int128 a, Int128 b) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<Int128>(static_cast<Wide>(a) * static_cast<Wide>(b));

@@ -1,4 +1,4 @@
-// What the tests of the fused ops share.
+// Helpers for tests of the fused ops.
 #pragma once
 
 #include <cmath>
@@ -45,7 +45,7 @@ inline void expect_near(const Tensor& got, const std::vector<double>& want, cons
   }
 }
 
-/// The call throws an Error whose text holds every part.
+/// The call throws an Error whose message contains every part.
 template <class Error>
 void expect_error_naming(const std::function<void()>& call, const std::vector<std::string>& parts) {
   try {
@@ -58,7 +58,7 @@ void expect_error_naming(const std::function<void()>& call, const std::vector<st
   }
 }
 
-/// On every ISA of this machine, the reference too.
+/// On every ISA of this machine, including the reference.
 inline void on_every_isa(const std::function<void()>& body) {
   const kernels::Isa before = kernels::active_isa();
   for (const kernels::Isa isa : test::all_isas()) {

@@ -1,4 +1,4 @@
-// The same elements in every layout an op may meet, and elements as plain bits for comparison.
+// The same elements in every layout, and elements as plain bits for comparison.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ inline constexpr DType kAllDTypes[] = {bool_,  int8,   int16,   int32,    int64,
 
 using Bits = std::vector<std::uint64_t>;
 
-/// Elements in row-major order, each one's bytes in a word.
+/// The elements in row-major order, the bytes of each in one word.
 inline Bits bits_of(const Tensor& t) {
   const std::size_t width = itemsize(t.dtype());
   std::vector<char> bytes(t.nbytes());
@@ -39,7 +39,7 @@ inline Tensor from_bits(const Bits& bits, const Dims& shape, DType dtype) {
   return t;
 }
 
-/// Distinct-looking bit patterns; 0 and 1 for bool.
+/// Varied bit patterns; 0 and 1 for bool.
 inline Tensor patterned(const Dims& shape, DType dtype, std::uint64_t seed = 1) {
   Bits bits;
   const std::int64_t n = Layout::contiguous(shape).numel();
@@ -50,7 +50,7 @@ inline Tensor patterned(const Dims& shape, DType dtype, std::uint64_t seed = 1) 
   return from_bits(bits, shape, dtype);
 }
 
-/// A copy at an address that is no multiple of the item size (for sizes above 1).
+/// A copy at an address that is not a multiple of the item size (for sizes above 1).
 inline Tensor misaligned(const Tensor& x) {
   char* memory = new char[x.nbytes() + 1];
   x.copy_to(memory + 1);

@@ -1,4 +1,4 @@
-// What the tests of ops share: limits, tensors to begin with, elements as doubles, exact errors.
+// Helpers for tests of ops: limits, input tensors, elements as doubles, exact errors.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ std::vector<double> doubles(const Tensor& t) {
   return out;
 }
 
-/// f throws an E of exactly this text.
+/// f throws an E with exactly this message.
 template <class E>
 void expect_error(const std::function<void()>& f, const std::string& text) {
   try {

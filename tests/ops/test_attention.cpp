@@ -122,7 +122,7 @@ TEST(Attention, IsPyTorchs) {
         0,
         0,
         0}},
-      // The second query looks at nothing.
+      // The second query attends to no key.
       {false,
        true,
        {4.16333634234e-17, -0.416666666667, 0, 0, -0.0377635275239, 0.000472990118112,
@@ -199,8 +199,8 @@ Tensor plain_attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
   return matmul(softmax(scores, -1), v);
 }
 
-/// Sizes around the borders of blocks (64 queries, 128 keys), one query, one key, few heads and
-/// many, strided and repeated operands: values and gradients.
+/// Sizes around the block sizes (64 queries, 128 keys), one query, one key, few heads and many,
+/// strided and repeated operands: values and gradients.
 TEST(Attention, IsThePlainFormulaForEveryShape) {
   struct Shape {
     Dims lead;
@@ -293,7 +293,7 @@ TEST(Attention, OfNothing) {
   EXPECT_EQ(
       scaled_dot_product_attention(zeros({2, 0, 3}), zeros({2, 4, 3}), zeros({2, 4, 5})).shape(),
       (Dims{2, 0, 5}));
-  // No key to look at, and no depth to compare in.
+  // No keys, and keys of size 0.
   expect_near(scaled_dot_product_attention(ones({2, 3}), zeros({0, 3}), zeros({0, 2})),
               {0, 0, 0, 0}, "no keys");
   const Tensor v = Tensor::of<float>({1, 3}).reshape({2, 1});
@@ -327,7 +327,8 @@ TEST(Attention, NeverStoresTheWeights) {
   pool.reset_peak();
   const Tensor y = scaled_dot_product_attention(q, k, v, {.causal = true});
   y.backward(g);
-  // A head's weights would take 16 MiB; all results and gradients together take half of one.
+  // The weights of a head would take 16 MiB; all results and gradients together take half a
+  // MiB.
   EXPECT_LT(pool.stats().peak_bytes - before, std::size_t{3} << 20);
 }
 

@@ -1,4 +1,4 @@
-// Convolutions and pooling against loops written out in double, and against PyTorch's numbers.
+// Convolutions and pooling, compared with plain loops in double and with PyTorch's numbers.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,7 +22,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// (i * a mod m) - m / 2: the same numbers as the snippets that PyTorch ran.
+/// (i * a mod m) - m / 2: the same numbers as in the snippets run by PyTorch.
 Tensor whole_pattern(const Dims& shape, int a = 7, int m = 11) {
   Tensor x = empty(shape, float64);
   for (std::int64_t i = 0; i < x.numel(); ++i) {
@@ -64,7 +64,7 @@ struct ConvCase {
            std::to_string(groups);
   }
 
-  /// The seven loops: f(position in x, in weight, in the result) for every product of the sum.
+  /// The seven loops: f(position in x, in weight, in the result) for every term of the sum.
   template <class F>
   void for_each_product(const F& f) const {
     const std::int64_t per_group = channels / groups;
@@ -111,13 +111,13 @@ std::vector<ConvCase> conv_cases() {
       {2, 3, 1, 12, 5, {1, 3}, {1, 1}, {0, 1}, {1, 1}, 1},
       {2, 3, 12, 1, 5, {3, 1}, {2, 1}, {1, 0}, {1, 1}, 1},
       {5, 37, 1, 1, 19, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
-      // Deeper than one step of the sum, and rows of filters that fall on each other in L1.
+      // Longer sums than one step of k, and rows of filters that alias in L1.
       {1, 80, 6, 6, 20, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
       {1, 128, 4, 5, 8, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},
       // Several blocks of rows, several runs of images.
       {1, 12, 70, 66, 7, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
       {9, 4, 20, 21, 18, {3, 3}, {2, 1}, {1, 1}, {1, 1}, 1},
-      // Filters far larger than the result: of all sizes of products and bands of rows, cut by the
+      // Filters much larger than the result: all sizes of products and bands of rows, cut by the
       // border, larger along one axis only, all strides and groups.
       {2, 3, 24, 30, 4, {22, 27}, {1, 1}, {0, 0}, {1, 1}, 1},
       {3, 4, 31, 40, 6, {15, 13}, {3, 2}, {4, 5}, {2, 3}, 2},
@@ -127,7 +127,7 @@ std::vector<ConvCase> conv_cases() {
       {1, 1, 90, 7, 3, {89, 6}, {1, 1}, {0, 0}, {1, 1}, 1},
       {70, 6, 4, 5, 9, {4, 5}, {1, 1}, {0, 0}, {1, 1}, 3},
       {2, 2, 40, 42, 3, {35, 38}, {1, 1}, {0, 0}, {1, 1}, 1},
-      // Nothing.
+      // Empty.
       {0, 3, 5, 5, 4, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
       {2, 0, 5, 5, 4, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
       {2, 3, 5, 5, 0, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
@@ -156,7 +156,7 @@ std::vector<ConvCase> conv_cases() {
   return all;
 }
 
-/// Of a sum of n products of numbers up to 1.
+/// The error bound of a sum of n products of numbers up to 1.
 double slack(DType dtype, double terms) {
   const double unit = dtype == float64   ? 1e-15
                       : dtype == float32 ? 3e-7
@@ -308,7 +308,7 @@ TEST_F(Convolution, OfSignals) {
   expect_values(conv1d(x[0], w, b, options), {6, 7}, Values(want.begin(), want.begin() + 42));
 }
 
-/// What is not under a window stays out of it, an infinity in the border's neighbour included.
+/// A pixel outside a window does not affect it, even an infinity next to the border.
 TEST_F(Convolution, InfinitiesStayInTheirWindows) {
   for_each_isa([&] {
     const Tensor x = zeros({1, 1, 6, 20}, float32);
@@ -417,7 +417,8 @@ TEST_F(Convolution, TransposedAsInPyTorch) {
                                6,   8,  -12, -6, -8, -13, 6, 5, 7, 10, -11, -4, -10, 8, 4, 4});
 }
 
-/// Of ones, the number of products that meet; done as a correlation this would take minutes.
+/// For inputs of ones the result is the number of overlapping terms; as a correlation this would
+/// take minutes.
 TEST_F(Convolution, TransposedByAFilterFarLargerThanTheImage) {
   constexpr std::int64_t kImage = 3;
   constexpr std::int64_t kFilter = 700;
@@ -437,8 +438,8 @@ TEST_F(Convolution, TransposedByAFilterFarLargerThanTheImage) {
 
 // ---- Pooling
 
-// PyTorch 2.13 on whole_pattern(1,1,5,6).
-// Sums of no terms, however large the filters: only the result is walked.
+// PyTorch 2.13 on whole_pattern(1,1,5,6). Empty sums are fast, however large the filters: only the
+// result is walked.
 TEST_F(Convolution, WithoutChannelsOrFilters) {
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
   const Tensor bias = Tensor::of<float>({2, 3});
@@ -570,7 +571,7 @@ TEST(Pooling, HugeStepsLeaveOneWindow) {
   constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
   std::mt19937 rng(12);
   const Tensor x = real(rng, {1, 2, 4, 6});
-  const Tensor corner = narrow(narrow(x, 2, 0, 2), 3, 0, 2);  // a window of 3 begins in the border
+  const Tensor corner = narrow(narrow(x, 2, 0, 2), 3, 0, 2);  // a window of 3 starts in the border
   for (const std::int64_t step : {kFar, kFar / 4, std::int64_t{100}}) {
     PoolOptions options{{3, 3}, {step, step}, {1, 1}};
     options.count_include_pad = false;
@@ -584,7 +585,7 @@ TEST(Pooling, HugeStepsLeaveOneWindow) {
 TEST(Pooling, HugeBordersHoldNoPixels) {
   constexpr std::int64_t kHalf = (std::int64_t{1} << 62) - 1;
   const Tensor x = whole_pattern({1, 1, 1, 1}) * 0 + 3;
-  // The padded size is 2^63 - 1: two windows, and the pixel is in both.
+  // The padded size is 2^63 - 1: two windows, which both contain the pixel.
   for (const bool columns : {false, true}) {
     const Dims kernel = columns ? Dims{1, 2 * kHalf} : Dims{2 * kHalf, 1};
     const Dims padding = columns ? Dims{0, kHalf} : Dims{kHalf, 0};
@@ -604,7 +605,7 @@ TEST(Pooling, HugeWindowsAreCutToTheImage) {
   expect_values(avg_pool2d(x, options), {1, 1, 1, 1}, {values(mean(x))[0]});
 }
 
-// ---- What is refused
+// ---- Errors
 
 template <class Error, class F>
 void expect_refused(const F& f, const std::string& part) {

@@ -27,7 +27,7 @@ double as_double(T value) {
 
 TEST(Filled, EveryDTypeAndSize) {
   for_dtypes([]<class T>(TypeTag<T>) {
-    // 70,001 elements: several parallel chunks for wide types, and no multiple of a block.
+    // 70,001 elements: several parallel chunks for wide types, and not a multiple of a block.
     for (const Dims& shape : {Dims{}, Dims{0}, Dims{3, 0, 2}, Dims{1}, Dims{5, 7}, Dims{70001}}) {
       const Tensor like = empty(shape, dtype_of<T>);
       ASSERT_EQ(like.shape(), shape);
@@ -223,7 +223,7 @@ TEST(Arange, FloatsAreStartPlusMultiplesOfStep) {
       ASSERT_EQ(f[i], static_cast<float>(v[i]));
     }
   }
-  // Floats into integers lose their fraction, one by one.
+  // Floats are truncated to integers, one by one.
   EXPECT_EQ(arange(-1.5, 2.0, 0.75, int32).to_vector<std::int32_t>(),
             (std::vector<std::int32_t>{-1, 0, 0, 0, 1}));
 }

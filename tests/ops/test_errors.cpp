@@ -1,4 +1,4 @@
-// What a user reads when a call is refused: the exact type and text, one row per case.
+// The exact type and message of errors, one row per case.
 #include <cmath>
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-// Picking and placing by position and by mask, against plain index arithmetic and NumPy.
+// Indexing by positions and by masks, compared with plain index arithmetic and NumPy.
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -296,7 +296,7 @@ TEST(ScatterAdd, AlongEveryAxis) {
   }
 }
 
-// ---- Masks ------------------------------------------------------------------------------------
+// ---- Masks --------------------------------------------------------------------------------------
 
 TEST(MaskedSelect, EveryDTypeAndLayout) {
   const Dims shape{3, 5};

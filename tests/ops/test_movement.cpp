@@ -28,7 +28,7 @@ void expect_elements(const Tensor& t, const Dims& shape, const std::vector<std::
   EXPECT_EQ(astype(t, int64).to_vector<std::int64_t>(), values);
 }
 
-/// Every element of `result` is the element of x that `source` names.
+/// Every element of `result` is the element of x at the position given by `source`.
 template <class Source>
 void expect_moved(const Tensor& result, const Dims& shape, const Tensor& x, Source source) {
   ASSERT_EQ(result.shape(), shape);

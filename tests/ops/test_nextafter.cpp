@@ -1,4 +1,4 @@
-// nextafter of 16-bit floats: every value, against the sorted list of all values.
+// nextafter of 16-bit floats: every value, compared with the sorted list of all values.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -112,7 +112,7 @@ TYPED_TEST(NextAfter, TakesEveryLayoutAndBroadcasts) {
   const Tensor x = tensor_of<T>(every_value<T>());
   const Tensor wide = reshape(narrow(x, 0, 0, 300), {20, 15});
   const Tensor column = tensor_of<T>({T(1), T(-1), T(0.0), T(-0.0), T(INFINITY)});
-  // Every third row backwards, turned, against a number for each row.
+  // Every third row in reverse order, transposed, with one number per row.
   const Tensor part = slice(wide, 0, {{}, {}, -3}).mT();
   const Tensor y = narrow(reshape(column, {5, 1}), 0, 0, 5);
   const Tensor rows = narrow(part, 0, 0, 5);

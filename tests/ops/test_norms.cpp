@@ -1,4 +1,4 @@
-// Layer, RMS, group and batch normalisation against PyTorch 2.13 and loops written out in double.
+// Layer, RMS, group and batch normalisation, compared with PyTorch 2.13 and plain loops in double.
 #include "tests/ops/fused_support.h"
 
 namespace baregrad {
@@ -133,7 +133,7 @@ RowStatistics row_statistics(const double* x, std::int64_t n, double eps) {
   return {static_cast<double>(mean), static_cast<double>(1 / std::sqrt(squares / n + eps))};
 }
 
-/// Every tail of a vector, many rows and one, far from zero and near it: float32 within a few
+/// Every tail length, many rows and one, large values and small ones: float32 is within a few
 /// roundings of the truth.
 TEST(LayerNorm, IsExactInFloat32) {
   on_every_isa([] {
@@ -161,7 +161,7 @@ TEST(LayerNorm, IsExactInFloat32) {
   });
 }
 
-/// Means over many rows: no error that grows with their number.
+/// Means over many rows: the error does not grow with their number.
 TEST(LayerNorm, AddsItsParametersGradientsWell) {
   const std::int64_t rows = 5000;
   const std::int64_t n = 5;
@@ -259,7 +259,7 @@ TEST(BatchNorm, OfNothingTeachesNothing) {
 }
 
 TEST(BatchNorm, MovesTheRunningStatisticsUnderAGraph) {
-  // They belong to no graph, and backward does not mind that they moved since.
+  // They are not part of a graph, and their updates do not affect backward.
   const Tensor x = leaf(pattern({5, 3}, 7, 11));
   const Tensor mean = zeros({3}, DType::Float64);
   const Tensor var = ones({3}, DType::Float64);
@@ -270,7 +270,7 @@ TEST(BatchNorm, MovesTheRunningStatisticsUnderAGraph) {
   EXPECT_NEAR(x.grad().to_vector<double>()[0], 1 / std::sqrt(1 + 1e-5), 1e-12);
 }
 
-/// Two axes and more, each channel a column or a run, more channels than a block.
+/// Two axes and more, each channel a column or a contiguous run, more channels than a block.
 TEST(BatchNorm, IsTheFormulaForEveryShape) {
   on_every_isa([] {
     for (const Dims& shape :

@@ -1,5 +1,5 @@
-// Elementwise ops with a number: the bits are those with a tensor full of it, whichever of the ways
-// through dispatch a size, a layout or a history leads to.
+// Elementwise ops with a number: the bits are those with a tensor full of it, for every path of
+// dispatch that a size, a layout or a history selects.
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -17,7 +17,7 @@ struct Op {
   const Tensor& (*in_place)(const Tensor&, const Operand&);  // null for comparisons
 };
 
-/// Ops that take floats; those of integers refuse them before any of the ways is taken.
+/// Ops that take floats; integer ops refuse them before a path is chosen.
 std::vector<Op> float_ops() {
   std::vector<Op> out;
 #define BG_BINARY(name, rule, doc)                               \
@@ -39,7 +39,7 @@ void expect_same(const Tensor& a, const Tensor& b, const std::string& what) {
   EXPECT_EQ(std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()), 0) << what;
 }
 
-// Around the sizes at which dispatch changes its way.
+// Sizes around those at which dispatch changes its path.
 const std::vector<Dims> kShapes{{}, {0}, {1}, {5}, {3, 4}, {255}, {256}, {257}, {8193}};
 
 class Numbers : public testing::TestWithParam<DType> {};

@@ -1,5 +1,5 @@
-// Order and search against std::stable_sort and counting: every dtype, axis and layout, NaN, zeros
-// of both signs, short lines and long ones.
+// Order and search, compared with std::stable_sort and counting: every dtype, axis and layout, NaN,
+// zeros of both signs, short lines and long ones.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -24,7 +24,7 @@ namespace {
 using Rng = std::mt19937_64;
 using Indices = std::vector<std::int64_t>;
 
-/// bool as bytes: std::vector<bool> has no elements to point to.
+/// bool as bytes: the elements of std::vector<bool> have no address.
 template <class T>
 using Element = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 
@@ -44,7 +44,7 @@ bool is_nan(T value) {
     return std::isnan(static_cast<double>(value));
   }
 }
-/// The order of the array API and of NumPy: NaN after everything, equal zeros.
+/// The order of the array API and of NumPy: NaN last, zeros equal.
 template <class T>
 bool before(T a, T b) {
   if (is_nan(a)) return false;
@@ -56,8 +56,7 @@ bool same(T a, T b) {
   return !before(a, b) && !before(b, a);
 }
 
-/// `wide`: all bit patterns, NaNs of every payload among them; else a handful of values that
-/// repeat.
+/// `wide`: all bit patterns, including NaNs of every payload; else few values that repeat.
 template <class T>
 Element<T> draw(Rng& rng, bool wide) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -104,7 +103,7 @@ std::vector<Element<T>> elements(const Tensor& t) {
   return out;
 }
 
-/// Bit for bit: NaN payloads and signs of zeros included.
+/// Bit for bit, including NaN payloads and signs of zeros.
 template <class E>
 bool same_bits(const std::vector<E>& a, const std::vector<E>& b) {
   return a.size() == b.size() &&
@@ -217,7 +216,7 @@ TEST(Sort, LinesThatAreSortedReversedOrConstant) {
 }
 
 TEST(Sort, NumbersWithoutNanOrNegativeZero) {
-  // What the sort without positions takes all the way.
+  // Values that the sort without positions takes on its fast path.
   Rng rng(3);
   std::normal_distribution<double> normal_values;
   for (const std::int64_t n : {5, 100, 1000, 20000}) {
@@ -404,7 +403,8 @@ TEST(Topk, Refusals) {
 
 // ---- searchsorted
 
-/// How many of a row come before the value (or are not after it): where it would be inserted.
+/// The number of elements of a row that come before the value (or are not after it): the insertion
+/// point.
 template <class T>
 std::int64_t count_before(const std::vector<Element<T>>& hay, std::size_t row, std::size_t n,
                           Element<T> value, bool right) {
@@ -508,7 +508,7 @@ TEST(Searchsorted, Refusals) {
 template <class T>
 void check_unique(const Tensor& x) {
   const std::vector<Element<T>> all = elements<T>(x);
-  // Quadratic on purpose: each element looks for an equal one before it.
+  // Quadratic for simplicity: each element looks for an equal one before it.
   Indices firsts;
   std::vector<std::size_t> group(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {

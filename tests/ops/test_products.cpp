@@ -1,4 +1,4 @@
-// matmul and its kin against sums written out element by element, in double or exact integers.
+// matmul and other products, compared with sums of single elements in double or exact integers.
 #include <cmath>
 #include <map>
 #include <random>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr DType kIntegers[] = {int8, int16, int32, int64, uint8, uint16, uint32, uint64};
 
-/// Small integers: every product and sum of a few hundred is exact in every dtype but the halves'.
+/// Small integers: every product and sum of a few hundred is exact in every dtype except halves.
 Tensor whole(std::mt19937& rng, const Dims& shape, DType dtype) {
   const bool bits = is_bool(dtype);
   std::uniform_int_distribution<int> draw(is_unsigned_int(dtype) || bits ? 0 : -3, bits ? 1 : 3);
@@ -24,7 +24,7 @@ Tensor whole(std::mt19937& rng, const Dims& shape, DType dtype) {
   return astype(x, dtype);
 }
 
-/// Sum over every assignment of the letters, as the notation is defined.
+/// The sum over every assignment of the letters, which defines the notation.
 struct Written {
   Dims shape;
   std::vector<double> sums;
@@ -163,7 +163,7 @@ TEST(Matmul, PromotesAndKeepsIntegersExact) {
   EXPECT_EQ(matmul(ones({2, 3}, float32), ones({3, 2}, float64)).dtype(), float64);
   EXPECT_EQ(matmul(ones({2, 3}, int32), ones({3, 2}, float16)).dtype(), float16);
   EXPECT_EQ(matmul(ones({2, 3}, int8), ones({3, 2}, uint8)).dtype(), int16);
-  const std::int64_t big = (std::int64_t{1} << 53) + 1;  // no double holds it
+  const std::int64_t big = (std::int64_t{1} << 53) + 1;  // not representable in double
   EXPECT_EQ(matmul(full({1, 1}, big, int64), ones({1, 1}, int64)).item<std::int64_t>(), big);
 }
 
@@ -192,7 +192,7 @@ TEST(Matmul, ReadsAnyLayout) {
       }
     }
   }
-  // One row, repeated without memory.
+  // One row, repeated by a stride of 0.
   const Tensor row = expand(ones({1, 5}), {7, 5});
   EXPECT_TRUE(all(equal(matmul(row, ones({5, 3})), 5)).item<bool>());
 }
@@ -342,13 +342,13 @@ TEST(Linear, IsAMatmulWithBiasAndActivation) {
         ASSERT_EQ(got.shape(), want.shape());
         if (got.numel() == 0) continue;
         EXPECT_LT(amax(abs(subtract(got, want))).item<double>(), 1e-13);
-        // Half precision rounds once, whatever was fused.
+        // Half precision rounds once, whatever is fused.
         const Tensor half = linear(astype(x, bfloat16), astype(weight, bfloat16),
                                    with_bias ? astype(bias, bfloat16) : Tensor(), activation);
         EXPECT_LT(amax(abs(subtract(astype(half, float64), want))).item<double>(), 0.1);
       }
     }
-    // Rows that do not follow each other in memory.
+    // Rows that are not contiguous with each other.
     if (shape.size() == 3) {
       const Tensor turned = swapaxes(clone(swapaxes(x, 0, 1)), 0, 1);
       EXPECT_LT(
@@ -452,7 +452,7 @@ TEST(Einsum, ImpliesTheResultAndBroadcastsDots) {
   EXPECT_TRUE(all(equal(einsum("...ij,...jk", {p, q}), matmul(p, q))).item<bool>());
   EXPECT_TRUE(all(equal(einsum("i...->...", {a}), sum(a, 0))).item<bool>());
   EXPECT_TRUE(all(equal(einsum("...,...", {a, a}), multiply(a, a))).item<bool>());
-  // Not a view of what it was given.
+  // Not a view of its input.
   const Tensor copy = einsum("ij->ij", {a});
   copy.fill_(0);
   EXPECT_FALSE(all(equal(a, 0)).item<bool>());

@@ -1,4 +1,4 @@
-// Random ops: exact values from Philox, the same at any thread count; ranges, moments, refusals.
+// Random ops: exact values from Philox, the same at any thread count; ranges, moments, errors.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -111,7 +111,7 @@ TEST(Random, ALongerCallBeginsWithTheShorterOne) {
 }
 
 TEST(Random, ConsecutiveCallsNeverShareABlock) {
-  // Two calls one after the other give what one call for both gives, whole blocks apart.
+  // Two consecutive calls give the values of one call for both, in whole blocks.
   const auto both = all_ops({64});
   const auto half = all_ops({32});
   for (std::size_t k = 0; k + 1 < both.size(); ++k) {
@@ -124,7 +124,7 @@ TEST(Random, ConsecutiveCallsNeverShareABlock) {
     ASSERT_EQ(got, want) << "op " << k;
     ASSERT_EQ(g1.state(), g2.state()) << "op " << k;
   }
-  // A block begun is a block used.
+  // A partly used block counts as used.
   Generator g(kSeed);
   rand({1}, float32, &g);
   EXPECT_EQ(g.state().position, 1U);
@@ -181,7 +181,7 @@ TEST(Uniform, ExactValues) {
     const double u24 = static_cast<double>(word(position, i) >> 8) * std::ldexp(1.0, -24);
     ASSERT_EQ(f[k], u24);
     ASSERT_EQ(d[k], static_cast<double>(word64(position, i) >> 11) * std::ldexp(1.0, -53));
-    // Rounded down: the greatest value of the dtype that is not above.
+    // Rounded down: the greatest value of the dtype that is not greater.
     ASSERT_LE(h[k], u24);
     ASSERT_LE(b[k], u24);
     if (u24 > 0) {
@@ -201,7 +201,7 @@ TEST(Uniform, MomentsAndBuckets) {
     const std::vector<double> v = any_doubles(rand({1 << 18}, dtype, &g));
     const auto n = static_cast<double>(v.size());
     const Moments m = moments(v);
-    // bfloat16 keeps 8 bits and is rounded down: up to half a step of 2^-8 low.
+    // bfloat16 keeps 8 bits and is rounded down: it may be too low by up to half a step of 2^-8.
     const double slack = dtype == bfloat16 ? 2e-3 : dtype == float16 ? 3e-4 : 0;
     EXPECT_NEAR(m.mean, 0.5, 5 * std::sqrt(1 / 12.0 / n) + slack);
     EXPECT_NEAR(m.variance, 1 / 12.0, 1e-3 + slack);
@@ -234,7 +234,7 @@ TEST(Uniform, StaysInsideEvenAfterRounding) {
         for (const auto& r : ranges) {
           Generator g(kSeed);
           const std::vector<double> v = doubles<T>(uniform({20000}, r.low, r.high, dtype, &g));
-          // The value of T nearest to low, when none lies inside.
+          // The value of T nearest to low, if none lies inside.
           const double alone = static_cast<double>(T(r.low));
           bool some_inside = false;
           for (const double x : v) some_inside |= x >= r.low && x < r.high;
@@ -253,7 +253,7 @@ TEST(Uniform, StaysInsideEvenAfterRounding) {
 }
 
 TEST(Uniform, NoneInsideOnlyWhereThereIsNone) {
-  // [1, 1.01) holds 1.0 in every float dtype; [1.001, 1.002) holds nothing of bfloat16.
+  // [1, 1.01) contains 1.0 in every float dtype; [1.001, 1.002) contains no bfloat16.
   for (const double x : any_doubles(uniform({100}, 1, 1.01, bfloat16))) {
     EXPECT_GE(x, 1);
     EXPECT_LT(x, 1.01);
@@ -549,7 +549,7 @@ TEST(Bernoulli, FollowsItsTensor) {
   for (const DType dtype : kFloats) {
     Generator g(kSeed);
     const Tensor p = astype(reshape(linspace(0, 1, 5, float64), {5, 1}), dtype);
-    const Tensor t = bernoulli(expand(p, {5, 20000}), &g);  // strides of 0: any layout will do
+    const Tensor t = bernoulli(expand(p, {5, 20000}), &g);  // strides of 0: any layout is fine
     ASSERT_EQ(t.dtype(), dtype);
     ASSERT_EQ(t.shape(), (Dims{5, 20000}));
     const std::vector<double> v = any_doubles(t);

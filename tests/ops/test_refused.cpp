@@ -1,5 +1,5 @@
-// Calls that C++ would take in silence for something else do not compile. Each is asked for by a
-// requires expression: what is refused makes it false.
+// Calls that C++ would silently interpret as something else do not compile. Each is tested by a
+// requires expression, which is false if the call is refused.
 #include <initializer_list>
 #include <memory>
 #include <type_traits>
@@ -9,12 +9,13 @@
 namespace baregrad {
 namespace {
 
-// The type of what is written comes from outside, so that a wrong call is no error here.
+// The type is a template parameter, so that a refused call makes the expression false instead of an
+// error.
 #define BG_CALL(...) [](auto x) -> decltype(static_cast<void>(__VA_ARGS__)) {}
 #define BG_COMPILES(...) static_assert(std::is_invocable_v<decltype(BG_CALL(__VA_ARGS__)), Tensor>)
 #define BG_REFUSED(...) static_assert(!std::is_invocable_v<decltype(BG_CALL(__VA_ARGS__)), Tensor>)
 
-// ---- A switch is no number, a number is no switch
+// ---- A bool is not a number, and a number is not a bool
 BG_COMPILES(var(x, 0, 1));
 BG_COMPILES(var(x, 0, 1.0, true));
 BG_COMPILES(var(x, {0, 1}, 0.5F, true));

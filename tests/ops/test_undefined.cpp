@@ -1,4 +1,5 @@
-// An undefined tensor is refused by every member and every function, with an error that names it.
+// Every member and every function refuses an undefined tensor, with an error that names the
+// function.
 #include <functional>
 #include <map>
 #include <string>
@@ -10,14 +11,14 @@
 namespace baregrad {
 namespace {
 
-/// The text of the Error that `call` throws; fails when there is none.
+/// The message of the Error that `call` throws; the test fails when there is none.
 void expect_refused(const std::string& name, const std::function<void()>& call) {
   try {
     call();
     ADD_FAILURE() << name << ": nothing was thrown";
   } catch (const Error& error) {
     const std::string text = error.what();
-    // Those in place may say the name of their op.
+    // In-place forms may use the name of their op.
     const std::string in_place = name + "_:";
     EXPECT_TRUE(text.rfind(name + ":", 0) == 0 || text.rfind(in_place, 0) == 0)
         << name << " says: " << text;
@@ -68,7 +69,7 @@ TEST(Undefined, MembersNameThemselves) {
   EXPECT_TRUE(u.is_leaf());
   EXPECT_STREQ(u.grad_fn(), "");
   EXPECT_FALSE(u.is_same(x));
-  // What backward has not brought.
+  // A gradient that backward has not computed.
   BG_UNDEFINED("numel", ones({2}).requires_grad_().grad().numel());
 }
 

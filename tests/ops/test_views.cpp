@@ -1,4 +1,4 @@
-// View ops: which element stands where, no copy made, and every refusal.
+// View ops: the position of every element, no copies, and every error.
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -153,7 +153,7 @@ TEST(Views, ReshapeKeepsRowMajorOrderAndViewsWherePossible) {
     EXPECT_TRUE(y.same_storage(x));
     EXPECT_EQ(y.to_vector<std::int32_t>(), x.to_vector<std::int32_t>());
   }
-  // Of a permuted tensor: some shapes are views, others need a copy; the order is the same.
+  // Of a permuted tensor: some shapes are views, others need a copy; the element order is the same.
   const Tensor p = permute_dims(x, {1, 0, 2});  // strides 4, 12, 1
   EXPECT_TRUE(reshape(p, {3, 2, 2, 2}).same_storage(x));
   EXPECT_FALSE(reshape(p, {6, 4}).same_storage(x));
@@ -166,7 +166,7 @@ TEST(Views, ReshapeKeepsRowMajorOrderAndViewsWherePossible) {
   EXPECT_TRUE(reshape(e, {2, 3}).same_storage(e));
 }
 
-// Every shape of 12 elements over every strided source: the order must never change.
+// Every shape of 12 elements from every strided source: the order must never change.
 TEST(Views, ReshapeOverManyLayouts) {
   const Tensor base = numbered({5, 6, 7});
   std::vector<Tensor> sources = {

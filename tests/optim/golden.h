@@ -1,4 +1,4 @@
-// Every optimizer and schedule with settings, and what PyTorch makes of them.
+// Every optimizer and schedule with settings, and PyTorch's results.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@ using Scheduled = std::unique_ptr<optim::LRScheduler>;
 struct GoldenSchedule {
   const char* name;
   std::function<Scheduled(Optimizer&)> make;
-  std::vector<double> lr;        // of an SGD that began with 0.1, at step 0, 1, ...
-  std::vector<double> momentum;  // of one that began with 0.9
+  std::vector<double> lr;        // of an SGD that started with 0.1, at step 0, 1, ...
+  std::vector<double> momentum;  // of one that started with 0.9
 };
 
 struct GoldenPlateau {

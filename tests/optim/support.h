@@ -1,4 +1,4 @@
-// What the tests of optimizers share: known parameters and gradients, scopes, made optimizers.
+// Helpers for tests of optimizers: known parameters and gradients, scopes, ready-made optimizers.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,8 @@ using optim::Optimizer;
 using optim::Tensors;
 using Made = std::unique_ptr<Optimizer>;
 
-/// Element i of the gradient of step k; k = -1: of the parameter. make_golden.py has the same.
+/// Element i of the gradient of step k; k = -1: of the parameter. make_golden.py has the same
+/// formula.
 inline double value(std::int64_t i, int k) {
   return std::sin(0.7 * static_cast<double>(i) + 1.3 * k + 0.25) *
          (1 + 0.1 * static_cast<double>(i % 50));
@@ -42,7 +43,7 @@ Made make_with(const Tensors& params, const Options& options) {
   return std::make_unique<Kind>(params, options);
 }
 
-/// The same bits, NaN included.
+/// The same bits, including NaN.
 inline bool same_bits(const Tensor& a, const Tensor& b) {
   if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) return false;
   std::vector<char> x(a.nbytes());
@@ -52,7 +53,7 @@ inline bool same_bits(const Tensor& a, const Tensor& b) {
   return x == y;
 }
 
-/// Puts instruction set and threads back.
+/// Restores instruction set and threads.
 class OptimTest : public ::testing::Test {
  protected:
   OptimTest() : isa_(kernels::active_isa()), threads_(get_num_threads()) {}
@@ -66,7 +67,7 @@ class OptimTest : public ::testing::Test {
   int threads_;
 };
 
-/// The text of the error that `f` throws as E; fails when there is none.
+/// The message of the E that `f` throws; the test fails when there is none.
 template <class E, class F>
 std::string error_of(F&& f) {
   try {

@@ -60,7 +60,7 @@ TEST_F(Clip, ScalesToTheNorm) {
         ASSERT_NEAR(after[k], factor * before[i][k], ulp * std::abs(factor * before[i][k]));
       }
     }
-    // Small enough: left as they are, to the bit.
+    // Norm within the limit: the gradients stay unchanged, to the bit.
     const Tensor one = params[6].grad().clone();
     clip_grad_norm_(params, 100);
     EXPECT_TRUE(same_bits(params[6].grad(), one));

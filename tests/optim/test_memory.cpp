@@ -1,4 +1,4 @@
-// Memory that fails, and memory that is not asked for again.
+// Failing allocations, and memory that is reused.
 #include "baregrad/allocator.h"
 #include "baregrad/error.h"
 #include "golden.h"

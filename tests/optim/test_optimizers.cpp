@@ -1,5 +1,5 @@
-// The updates: against written-out formulas step by step, against PyTorch, on every instruction
-// set, number of threads, layout and dtype.
+// The updates, compared with formulas step by step and with PyTorch, on every instruction set,
+// number of threads, layout and dtype.
 #include <algorithm>
 #include <limits>
 
@@ -17,8 +17,8 @@ using kernels::Isa;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// One element's parameter and what is kept beside it, updated as the papers and PyTorch's
-/// documentation write it.
+/// One element's parameter and state, updated by the formulas of the papers and of PyTorch's
+/// documentation.
 struct Element {
   double p = 0;
   double m = 0;  // momentum or mean
@@ -105,7 +105,7 @@ TEST_F(Updates, EqualTheFormulaStepByStepOnEveryIsa) {
         std::vector<Element> truth(kN);
         const std::vector<double> start = doubles(p);
         for (std::size_t i = 0; i < kN; ++i) truth[i].p = start[i];
-        // Rounding to float32 adds up over the steps.
+        // Errors of rounding to float32 add up over the steps.
         const double tolerance = dtype == DType::Float64 ? 1e-12 : 4e-6;
         for (int k = 0; k < 100; ++k) {
           const Tensor g = values(kN, k, dtype);
@@ -146,7 +146,7 @@ TEST_F(Updates, EqualPyTorchsAfter100Steps) {
   }
 }
 
-/// Small and large parameters of two dtypes, three steps; the parameters and all that is kept.
+/// Small and large parameters of two dtypes, three steps. Returns the parameters and the state.
 Tensors run_many(const GoldenOptimizer& row) {
   Tensors params;
   for (const std::int64_t n : {0, 1, 40000, 17, 3, 100000, 64, 5}) {
@@ -211,7 +211,7 @@ TEST_F(Updates, OfAnyLayoutAreThoseOfContiguousTensors) {
         optimizer->step();
       }
       for (const Tensor& t : params) EXPECT_TRUE(same_bits(t, plain)) << row.name;
-      // What lies between the elements is left alone.
+      // The gaps between the elements are unchanged.
       const std::vector<double> all = doubles(wide);
       for (std::size_t i = 1; i < all.size(); i += 2) ASSERT_EQ(all[i], 0);
     }
@@ -290,7 +290,8 @@ TEST_F(Updates, NoWeightDecayLeavesInfiniteParametersInfinite) {
 }
 
 TEST_F(Updates, CenteredNeverTakesTheRootOfLessThanNothing) {
-  // Mean and squares of a constant gradient meet: their difference is rounding alone.
+  // For a constant gradient the means of gradient and square agree: their difference is only
+  // rounding.
   const Tensor p = zeros({64}, DType::Float32);
   optim::RMSprop optimizer({p}, {.lr = 1e-3, .alpha = 0.5, .eps = 1e-3, .centered = true});
   for (int k = 0; k < 200; ++k) {
@@ -333,7 +334,7 @@ TEST_F(Updates, AreNotRecordedAndCountAsWrites) {
   EXPECT_TRUE(p.is_leaf());
   EXPECT_TRUE(p.requires_grad());
   EXPECT_GT(p.version(), version);
-  // The product kept p, which is no longer what it was.
+  // The product saved p, which was overwritten since.
   EXPECT_THROW(loss.backward(), GradError);
 }
 

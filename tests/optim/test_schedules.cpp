@@ -1,4 +1,4 @@
-// Schedules: PyTorch's values, exact resumption, what is refused.
+// Schedules: PyTorch's values, exact resumption, errors.
 #include <limits>
 
 #include "baregrad/error.h"
@@ -18,7 +18,7 @@ TEST(Schedules, HavePyTorchsValues) {
     const Scheduled schedule = row.make(optimizer);
     for (std::size_t k = 0; k < row.lr.size(); ++k) {
       const optim::Group& group = optimizer.groups()[0];
-      // PyTorch goes from each lr to the next where these are closed forms.
+      // PyTorch computes each lr from the previous one; these are closed forms.
       EXPECT_NEAR(group.lr(), row.lr[k], 1e-13) << row.name << ' ' << k;
       EXPECT_NEAR(group["momentum"], row.momentum[k], 1e-15) << row.name << ' ' << k;
       EXPECT_EQ(schedule->last_step(), static_cast<std::int64_t>(k));
@@ -54,7 +54,7 @@ TEST(Schedules, PlateausArePyTorchs) {
     SGD optimizer(one_parameter(), {.lr = 0.1});
     optim::ReduceLROnPlateau schedule(optimizer, row.options);
     for (std::size_t k = 0; k < row.lr.size(); ++k) {
-      if (k == 6) {  // a resumed one goes on alike
+      if (k == 6) {  // a resumed one continues identically
         const State state = schedule.state();
         optim::ReduceLROnPlateau fresh(optimizer, row.options);
         fresh.load_state(state);
@@ -113,7 +113,7 @@ TEST(Schedules, NumbersThatMakeNoCurveAreRefused) {
 TEST(Schedules, OneCycleEndsWithItsSteps) {
   optim::Adam optimizer(one_parameter());
   optim::OneCycleLR schedule(optimizer, {.max_lr = {1}, .total_steps = 10, .pct_start = 0.1});
-  // A first phase of no length: PyTorch divides by zero here.
+  // A first phase of length 0: PyTorch divides by zero here.
   EXPECT_EQ(optimizer.groups()[0].lr(), 1);
   for (int k = 0; k < 10; ++k) schedule.step();
   EXPECT_EQ(error_of<ValueError>([&] { schedule.step(); }),

@@ -1,4 +1,4 @@
-// Groups, what is refused, and what is saved and loaded.
+// Groups, errors, and saved state.
 #include "baregrad/error.h"
 #include "golden.h"
 
@@ -103,7 +103,7 @@ TEST(State, ContinuesBitForBit) {
       const auto train = [&](const Tensors& params, Optimizer& optimizer, int from, int to) {
         for (int k = from; k < to; ++k) {
           params[0].set_grad(values(70, k, dtype));
-          if (k > 2) params[1].set_grad(values(3, k, dtype));  // the last one never has any
+          if (k > 2) params[1].set_grad(values(3, k, dtype));  // the last one never has a gradient
           optimizer.step();
         }
       };
@@ -121,7 +121,7 @@ TEST(State, ContinuesBitForBit) {
       for (const Tensor& t : before) after.push_back(t.clone());
       const Made second = row.make(after);
       second->load_state(state);
-      train(before, *first, 5, 7);  // must not be felt by the second
+      train(before, *first, 5, 7);  // must not affect the second
       train(after, *second, 5, 12);
       for (std::size_t i = 0; i < whole.size(); ++i) {
         ASSERT_TRUE(same_bits(whole[i], after[i])) << row.name << ' ' << name(dtype) << ' ' << i;

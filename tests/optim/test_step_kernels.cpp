@@ -1,5 +1,5 @@
-// The step kernels by themselves: every length, not a byte outside, the same bits on every
-// instruction set, near the reference.
+// The step kernels in isolation: every length, no access outside, the same bits on every
+// instruction set, close to the reference.
 #include <cstring>
 
 #include "backends/cpu/irregular/step.h"
@@ -45,14 +45,14 @@ void check_every_length(int type) {
       for (std::int64_t n = 0; n <= 130; ++n) {
         const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(T);
         std::vector<std::vector<T>> scalar(kMaxStepOperands);
-        for (const Isa isa : all_isas()) {  // the scalar one comes first
+        for (const Isa isa : all_isas()) {  // the scalar one is first
           void* operands[kMaxStepOperands];
           for (int k = 0; k < kOperands[rule]; ++k) {
             FencedBuffer& buffer = *buffers[static_cast<std::size_t>(k)];
             buffer.resize(bytes);
             operands[k] = buffer.data();
             for (std::int64_t i = 0; i < n; ++i) {
-              // Squares are not negative, and not less than the mean's.
+              // Squares are not negative, and not less than the square of the mean.
               const double v = value(i, k);
               static_cast<T*>(operands[k])[i] = static_cast<T>(k == 2  ? 3 + v * v
                                                                : k > 2 ? v * v / 9

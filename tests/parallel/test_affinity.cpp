@@ -1,5 +1,5 @@
-// Workers and the CPUs they may run on: masks that others set stay as they are, and a worker that
-// is stuck on its caller's CPU is moved.
+// Workers and their CPUs: masks that others set are kept, and a worker that is stuck on its
+// caller's CPU is moved.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -77,15 +77,15 @@ std::vector<pid_t> workers() {
   return threads;
 }
 
-// What the system says of a thread of ours: "state ppid ...", fields 3 and on of /proc/self/stat.
+// The kernel's state of one of our threads: "state ppid ...", fields 3 and on of /proc/self/stat.
 std::istringstream status_of(pid_t thread) {
   const std::string line = first_line("/proc/self/task/" + std::to_string(thread) + "/stat");
-  const std::size_t name_end = line.find(") ");  // no name of ours holds a bracket
+  const std::size_t name_end = line.find(") ");  // our thread names contain no bracket
   EXPECT_NE(name_end, std::string::npos) << line;
   return std::istringstream(line.substr(std::min(line.size(), name_end + 2)));
 }
 
-// Where it runs, or waits to.
+// The CPU where it runs, or waits to run.
 int cpu_of(pid_t thread) {
   std::istringstream fields = status_of(thread);
   std::string field;
@@ -93,13 +93,13 @@ int cpu_of(pid_t thread) {
   return std::stoi(field);
 }
 
-// Until the worker sleeps between regions. In a test of masks it is the moment to look: a worker
-// that has just been woken may be on the move.
+// Waits until the worker sleeps between regions. Tests read masks only then: a worker that was just
+// woken may be in the middle of a move.
 void wait_until_asleep(pid_t worker) {
   while (status_of(worker).get() != 'S') std::this_thread::sleep_for(1ms);
 }
 
-// A mask that is set while a worker reads its own may be lost; asleep it reads none.
+// A mask that is set while a worker reads its own may be lost; a sleeping worker reads none.
 void give_to_workers(const Cpus& cpus) {
   for (const pid_t worker : workers()) {
     wait_until_asleep(worker);
@@ -116,7 +116,7 @@ std::vector<Cpus> masks_asleep() {
   return masks;
 }
 
-// Of this thread, by its own wish or not.
+// Context switches of this thread, voluntary or not.
 std::int64_t times_switched_out() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
@@ -130,7 +130,7 @@ bool sums_correctly() {
 }
 
 // Regions close together, and after pauses in which workers fall asleep. The caller computes in the
-// pauses, so that whoever is woken on its CPU finds it taken.
+// pauses, so that a worker woken on its CPU cannot run there.
 void run_many_regions() {
   std::mt19937 random(5);
   for (int round = 0; round < 200; ++round) {
@@ -141,8 +141,8 @@ void run_many_regions() {
   }
 }
 
-// A region may end before a worker that was made for it has run and got its name, by which the
-// others are found: on a busy machine it would keep the mask that all of them are to lose.
+// A region may end before a new worker has run and set its name, by which this test finds it. On a
+// busy machine such a worker would keep the mask that all workers are to lose.
 void start_workers(int threads) {
   set_num_threads(threads);
   ASSERT_TRUE(sums_correctly());
@@ -203,7 +203,7 @@ TEST_F(Affinity, AProcessHeldOnOneCpuAndLetGo) {
   }
 }
 
-// The one worker of regions on two threads.
+// The single worker of regions on two threads.
 pid_t only_worker() {
   const std::thread::id caller = std::this_thread::get_id();
   std::atomic<pid_t> worker{0};
@@ -215,9 +215,9 @@ pid_t only_worker() {
   return worker;
 }
 
-// The caller keeps its CPU busy, where the worker is woken: it cannot run, whatever other CPUs its
-// mask allows. Where another process took the CPU meanwhile, nothing is known and it is tried
-// again.
+// The caller keeps its CPU busy, and the worker is woken there: it cannot run, whatever other CPUs
+// its mask allows. If another process took the CPU meanwhile, the result is inconclusive and the
+// test repeats.
 TEST_F(Affinity, AWorkerWokenOnItsCallersCpuIsMoved) {
   const int here = allowed_.list().front();
   const pid_t worker = only_worker();
@@ -245,12 +245,12 @@ TEST_F(Affinity, AWorkerWokenOnItsCallersCpuIsMoved) {
       ++seen;
       moved += cpu != here ? 1 : 0;
     });
-    if (turns == 0) continue;  // the worker did it all
+    if (turns == 0) continue;  // the worker did all of it
     wait_until_asleep(worker);
     ASSERT_EQ(Cpus::of(worker), allowed_);
   }
   EXPECT_GT(seen, 0);
-  EXPECT_GE(2 * moved, seen);  // not all: the load balancer may have moved it back
+  EXPECT_GE(2 * moved, seen);  // not all of it: the load balancer may have moved it back
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Work that is given up half way: by the caller's check, in chunks, in waits and in workers.
+// Interrupted work: by the caller's check, in chunks, in waits and in workers.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -27,7 +27,7 @@ void stop_always() {
 }
 void only_count() { ++g_asked; }
 
-/// Checks are asked for every 50 ms: sleeps long enough that the next poll asks.
+/// Checks are called every 50 ms: this sleep is long enough for the next poll to call one.
 void let_time_pass() { std::this_thread::sleep_for(120ms); }
 
 class Interrupt : public ::testing::TestWithParam<int> {
@@ -103,7 +103,7 @@ TEST_P(Interrupt, AsksNotMoreOftenThanEveryFiftyMilliseconds) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 1000; ++i) sum_below(1000);
   const auto passed = std::chrono::steady_clock::now() - start;
-  // The coarse clock may be one tick, 10 ms at most, early.
+  // The coarse clock may be early by one tick, at most 10 ms.
   EXPECT_LE(g_asked, passed / 40ms + 1);
 }
 
@@ -121,7 +121,7 @@ TEST_P(Interrupt, ABackwardStopsBetweenItsNodes) {
 }
 
 TEST_P(Interrupt, AWriteThatWasCutOffCounts) {
-  // Workers may have done all of it before the caller asks: then there was nothing to cut off.
+  // Workers may finish all of it before the caller polls: then there was nothing to interrupt.
   for (int attempt = 0; attempt < 100; ++attempt) {
     const Tensor x = ones({1 << 20}, DType::Float32);
     const Tensor w = ones({1 << 20}, DType::Float32).requires_grad_();
@@ -136,7 +136,7 @@ TEST_P(Interrupt, AWriteThatWasCutOffCounts) {
     }
     set_interrupt_check(nullptr);
     if (!cut_off) continue;
-    // x was saved for the gradient of w and holds who knows what now.
+    // x was saved for the gradient of w, and its contents are undefined now.
     EXPECT_THROW(y.backward(), GradError);
     return;
   }

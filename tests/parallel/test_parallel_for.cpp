@@ -38,7 +38,7 @@ using Chunk = std::pair<std::int64_t, std::int64_t>;
 
 constexpr char kProbeVariable[] = "BAREGRAD_TEST_PRINT_NUM_THREADS";
 
-// The environment is read once per process: the tests run this binary again and let it tell.
+// The environment is read once per process: the tests run this binary again with other variables.
 [[maybe_unused]] const bool g_probe = [] {
   if (std::getenv(kProbeVariable) != nullptr) {
     std::printf("%d\n", get_num_threads());
@@ -98,8 +98,8 @@ bool sums_correctly(std::int64_t n, std::int64_t grain) {
   return sum == n * (n - 1) / 2;
 }
 
-// Runs on a thread of its own that is not joinable: TSan's runtime gives up when a forked child
-// creates a thread where its parent had one that could still be joined.
+// Runs on a new thread that is not joinable: TSan's runtime fails when a forked child creates a
+// thread while its parent had one that could still be joined.
 template <class Body>
 std::future<void> run_beside(Body body) {
   std::promise<void> promise;
@@ -181,7 +181,7 @@ TEST_F(ParallelFor, HugeRangesDoNotOverflow) {
 }
 
 TEST_F(ParallelFor, MoreChunksThanFitInThirtyTwoBits) {
-  // The first chunk throws and all others are skipped, or this would take minutes.
+  // The first chunk throws and all others must be skipped, or this would take minutes.
   set_num_threads(4);
   constexpr std::int64_t kChunks = std::int64_t{1} << 40;
   std::atomic<std::int64_t> ran{0};
@@ -235,7 +235,7 @@ TEST_F(ParallelFor, TheCallerSleepsUntilAWorkerIsDone) {
 }
 
 TEST_F(ParallelFor, UnevenChunksMoveToIdleThreads) {
-  // Chunk 0 lasts until all others are done. Those that started out in its share run elsewhere.
+  // Chunk 0 lasts until all others are done. Chunks that began in its share run on other threads.
   set_num_threads(2);
   constexpr int kChunks = 16;
   std::atomic<int> others{0};
@@ -371,7 +371,7 @@ TEST_F(ParallelFor, ABusyPoolDoesNotBlockASecondCaller) {
 }
 
 TEST_F(ParallelFor, ManyRegionsWithPausesBetween) {
-  // Pauses around the spinning time, so that threads are caught falling asleep.
+  // Pauses close to the spinning time, so that threads are about to fall asleep.
   std::mt19937 random(7);
   for (const int threads : {2, 4, 16}) {
     set_num_threads(threads);
@@ -409,7 +409,7 @@ TEST_F(ParallelFor, WorkersComputeInTheCallersRoundingMode) {
 }
 
 TEST_F(ParallelFor, RunsWithFewerThreadsWhenNoneCanBeCreated) {
-  // In a child, where no worker exists yet. No address space holds a stack of this size.
+  // In a child, which has no worker yet. No address space has room for a stack of this size.
   const int status = exit_status_of_child([] {
     pthread_attr_t usual;
     pthread_attr_t impossible;
@@ -467,7 +467,7 @@ TEST_F(NumThreads, ChangesBetweenRegionsAreSafe) {
   }
 }
 
-// What a fresh process says with BAREGRAD_NUM_THREADS set to `text` (nullptr: unset).
+// The output of a new process with BAREGRAD_NUM_THREADS set to `text` (nullptr: unset).
 int fresh_process_num_threads(const char* text) {
   char self[4096];
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -617,7 +617,7 @@ TEST_F(Fork, ProcessExitIsCleanAfterManyChanges) {
       set_num_threads(1 + i % 12);
       if (!sums_correctly(200, 3)) return 1;
     }
-    return 14;  // with workers still spinning
+    return 14;  // while workers are still spinning
   });
   EXPECT_EQ(status, 14);
 }

@@ -1,4 +1,4 @@
-// Configs: what is refused, and what a checkpoint gives back.
+// Configs: errors, and the config in a checkpoint.
 #include <cmath>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Checkpoints that are whole, as their checksums say, and whose parts contradict each other.
+// Checkpoints with valid checksums whose parts contradict each other.
 #include <cstdlib>
 #include <functional>
 #include <limits>
@@ -39,7 +39,7 @@ class StopAt : public Listener {
   std::int64_t last_ = 0;
 };
 
-/// A run that was stopped in the middle of its second epoch, and a checkpoint of it to spoil.
+/// A run that was stopped in the middle of its second epoch, and a checkpoint of it to damage.
 class DamagedRuns : public testing::Test {
  protected:
   void SetUp() override {
@@ -51,7 +51,7 @@ class DamagedRuns : public testing::Test {
     ASSERT_EQ(found->step, 7);
     path_ = found->path;
     whole_ = std::move(found->checkpoint);
-    // Not views of the file that is about to be overwritten.
+    // Copies, as the file is about to be overwritten.
     for (auto& [name, part] : whole_.parts) {
       for (NamedTensor& entry : part.tensors) entry.tensor = clone(entry.tensor);
     }
@@ -65,7 +65,7 @@ class DamagedRuns : public testing::Test {
     change(spoilt);
     io::save_checkpoint(path_, spoilt);
   }
-  /// What is thrown as a typed error; empty: nothing.
+  /// The message of a typed error; empty if there is none.
   template <class Call>
   static std::string error_of(const Call& call) {
     try {
@@ -78,7 +78,7 @@ class DamagedRuns : public testing::Test {
   std::string load_error() {
     return error_of([&] {
       const Trained trained = load_trained(run_folder());
-      // What the command does with it.
+      // Runs the command on it.
       const Tensor p = predict(trained, zeros({1, 1, 28, 28}, DType::UInt8));
       ASSERT_EQ(p.numel(), static_cast<std::int64_t>(trained.classes.size()));
     });

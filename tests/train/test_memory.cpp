@@ -1,4 +1,4 @@
-// What training asks of the system once it runs: nothing.
+// After the first steps, training requests nothing from the system.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -56,8 +56,8 @@ TEST_P(StepMemoryOf, AStepTakesNothingFromTheSystem) {
   for (int i = 0; i < 10; ++i) memory.run([&] { setup.step(); });
   const std::uint64_t allocations = pool_allocator().stats().system_allocations;
   const std::size_t live = pool_allocator().stats().live_bytes;
-  // A page of code or of a worker's stack may be touched late, once; a step that faulted would do
-  // so in every round.
+  // A page of code or of a worker's stack may be touched late, once; a step that faults does so in
+  // every round.
   std::int64_t least = INT64_MAX;
   for (int round = 0; round < 5; ++round) {
     const std::int64_t before = minor_faults();
@@ -66,7 +66,8 @@ TEST_P(StepMemoryOf, AStepTakesNothingFromTheSystem) {
   }
   EXPECT_EQ(pool_allocator().stats().system_allocations, allocations);
   EXPECT_EQ(pool_allocator().stats().live_bytes, live);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose own memory faults
+// Whose own memory causes page faults.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_EQ(least, 0);
 #else
   static_cast<void>(least);
@@ -76,7 +77,7 @@ TEST_P(StepMemoryOf, AStepTakesNothingFromTheSystem) {
 INSTANTIATE_TEST_SUITE_P(All, StepMemoryOf, testing::Values("pool", "arena"),
                          [](const auto& row) { return std::string(row.param); });
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which keep what was freed
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which keep freed memory
 // 100,000 steps with BAREGRAD_TEST_LONG=1.
 TEST(StepMemory, StaysFlat) {
   const bool is_long = std::getenv("BAREGRAD_TEST_LONG") != nullptr;

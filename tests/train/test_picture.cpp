@@ -1,4 +1,4 @@
-// Pictures of any size as the networks know theirs.
+// Pictures of any size are converted to the networks' input.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -12,7 +12,7 @@
 namespace baregrad::train {
 namespace {
 
-/// How much of pixel j of `from` lies under pixel i of 28, as a share of the latter.
+/// The share of pixel i of 28 that lies over pixel j of `from`.
 double overlap(std::int64_t i, std::int64_t j, std::int64_t from) {
   const double step = static_cast<double>(from) / 28;
   const double low = std::max(static_cast<double>(i) * step, static_cast<double>(j));
@@ -26,7 +26,7 @@ TEST(PictureOfAnySize, IsTheMeanOfWhatLiesUnderEachPixel) {
       {1, 1}, {1, 300}, {300, 1}, {27, 29}, {28, 28}, {28, 56}, {56, 28}, {13, 100}, {61, 43}};
   for (const auto& [height, width] : sizes) {
     for (const DType dtype : {DType::UInt8, DType::UInt16}) {
-      // Dark at the border, so that it is not turned round.
+      // Dark at the border, so that it is not inverted.
       const double unit = dtype == DType::UInt16 ? 257 : 1;
       const Tensor levels = floor(uniform({height, width}, 0, 100, DType::Float32, &generator));
       const Tensor image = (levels * unit).to(dtype);

@@ -1,4 +1,4 @@
-// Runs: the same weights whatever happens on the way.
+// Runs: the same weights with and without interruptions.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -106,7 +106,7 @@ TEST(Run, GoesOnToTheSameBits) {
   for (const std::string model : {"mlp", "cnn"}) {
     Config config = small();
     config.model = model;
-    config.dropout = 0.2;  // so that the generator's place matters too
+    config.dropout = 0.2;  // so that the generator's position matters too
     if (model == "cnn") config.items = 200;
     const std::vector<float> truth = weights_after(config);
     const std::int64_t steps = config.items / config.batch;
@@ -192,7 +192,7 @@ TEST(Run, CanBeResumedFromItsFirstMoment) {
   Quiet quiet;
   EXPECT_EQ(run.train(quiet), Outcome::Finished);
   EXPECT_EQ(weights_of(run), truth);
-  // What a process left that was killed before its first checkpoint is in nobody's way.
+  // Files of a process that was killed before its first checkpoint do not prevent a new start.
   std::filesystem::remove_all(folder.file("run/checkpoints"));
   EXPECT_THROW(train::Run::resume(folder.file("run")), IoError);
 }
@@ -247,7 +247,7 @@ TEST(Picture, KeepsWhatFitsAlready) {
 }
 
 TEST(Picture, ShrinksByAreaAndTurnsDarkOnLightRound) {
-  // Twice the size, white, one block of 2 x 2 black.
+  // Twice the size, white, with one black block of 2 x 2.
   std::vector<std::uint8_t> v(56 * 56, 255);
   for (const int i : {20 * 56 + 10, 20 * 56 + 11, 21 * 56 + 10, 21 * 56 + 11}) {
     v[static_cast<std::size_t>(i)] = 0;

@@ -1,4 +1,4 @@
-// A run whose process dies at any system call of its start: there is always a way forward.
+// A run whose process dies at any system call of its start can always be resumed or started again.
 #include <csignal>
 #include <filesystem>
 #include <string>
@@ -38,8 +38,8 @@ void count_call() {
   if (calls_left-- == 0) ::kill(::getpid(), SIGKILL);
 }
 
-/// Dies in place of the call number `calls`. The disk need not be waited for: the kernel keeps what
-/// a killed process wrote.
+/// Dies instead of making call number `calls`. Without fsync: the kernel keeps the data of a killed
+/// process.
 void die_after(int calls) {
   real_calls = system_calls;
   calls_left = calls;
@@ -88,7 +88,7 @@ TEST(Fork, ARunKilledAtAnyCallOfItsStart) {
     const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     ASSERT_TRUE(killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) << status;
 
-    // One of the two commands goes on, and the other names it.
+    // One of the two commands works, and the other one's error names it.
     std::optional<train::Run> run;
     std::string advice;
     try {

@@ -1,7 +1,8 @@
-// Files for tests/io/test_files.py and test_events.py, and an echo: what others wrote, read and
-// written again by us.
+// Writes files for tests/io/test_files.py and test_events.py, and copies files of other programs by
+// reading and writing them.
+//
 //   io_samples write FOLDER            tensors.safetensors, tensors.npz, packed.npz, *.npy
-//   io_samples copy FROM TO            by the names' endings
+//   io_samples copy FROM TO            formats by the names' suffixes
 //   io_samples events FOLDER           two runs, the second of which resumes at step 3
 #include <cstdio>
 #include <exception>
@@ -15,7 +16,7 @@ namespace {
 
 using namespace baregrad;
 
-/// Values that NumPy can make as easily: 0, 1, 2, ... of the dtype, turned on their side.
+/// Values that NumPy can make too: 0, 1, 2, ... of the dtype, transposed.
 NamedTensors samples() {
   NamedTensors out;
   for (int i = 0; i < kNumDTypes; ++i) {
