@@ -23,7 +23,7 @@ while (($#)); do
     *) formats+=("$1") && shift ;;
   esac
 done
-# A format's file is named after it.
+# The file of a format has the format's name.
 ((${#formats[@]})) || mapfile -t formats < <(grep -l '^const Format k' tests/fuzz_files/*.cpp |
   sed 's|.*/||; s|[.]cpp$||' | grep -v '^test_')
 
@@ -34,7 +34,7 @@ mkdir -p "$out/objects"
 compile() { # SOURCE OBJECT [FLAGS]
   "${launcher[@]}" "$cxx" "${flags[@]}" "${@:3}" -c "$1" -o "$2"
 }
-# The sources of a folder as one: most of the time of each alone goes into the headers.
+# Compiles the sources of a folder as one: most of the compile time is spent on headers.
 objects=()
 for folder in $(printf '%s\n' "${sources[@]}" | xargs -n 1 dirname | sort -u); do
   joined=$out/objects/${folder//\//_}.cpp
@@ -47,7 +47,7 @@ for folder in $(printf '%s\n' "${sources[@]}" | xargs -n 1 dirname | sort -u); d
   rm -f "$object"
   compile "$joined" "$object" &
 done
-wait # what did not compile is missed by the linker
+wait # a source that failed to compile makes the linker fail
 
 for format in "${formats[@]}"; do
   compile tests/fuzz_files/fuzz_main.cpp "$out/objects/main_$format.o" \

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the interpreter that runs this (.venv's) find the package in a build folder: link_package.py FOLDER
+"""Makes this interpreter (.venv's) find the package in a build folder: link_package.py FOLDER
 
-A line in a .pth file of site-packages, not a copy: a later build counts at once, and nothing can be
-stale. Writes only what is not there yet.
+Adds a line to a .pth file of site-packages instead of a copy: a later build takes effect at once.
+Writes only what is missing.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ def main() -> int:
     line = f"{folder}\n"
     if not link.exists() or link.read_text() != line:
         link.write_text(line)
-        # Another interpreter: this one has read its .pth files already.
+        # Another interpreter: this one has already read its .pth files.
         subprocess.run([sys.executable, "-B", "-c", "import baregrad"], check=True)
     return 0
 

@@ -29,8 +29,7 @@ missing_apt_packages() {
     LC_ALL=C comm -23 - <(printf '%s\n' "$installed")
 }
 
-# Prints what to put before a command that needs root (a word or nothing); fails when there is no
-# way to become it.
+# Prints the prefix of commands that need root (a word or nothing); fails if there is none.
 root_prefix() {
   if [[ $(id -u) -eq 0 ]]; then
     return
@@ -54,7 +53,7 @@ install_apt_packages() {
   local prefix
   prefix=$(root_prefix) ||
     die "these packages are missing, and installing them needs root or sudo: ${missing[*]}"
-  # Through env, since sudo itself may refuse to pass variables on.
+  # Through env, since sudo may refuse to pass variables on.
   root=(${prefix:+"$prefix"} env DEBIAN_FRONTEND=noninteractive)
   echo "setup: installing ${missing[*]}" >&2
   local -a options=(-q -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300)
@@ -65,8 +64,8 @@ install_apt_packages() {
   [[ ${#missing[@]} -eq 0 ]] || die "still missing after the install: ${missing[*]}"
 }
 
-# The first interpreter that is new enough and can make environments. Debian's own comes last: a
-# python3 earlier in PATH is the one the user chose.
+# The first interpreter that is new enough and can create environments. Debian's own is tried last:
+# a python3 earlier in PATH is the user's choice.
 find_python() {
   local candidate
   for candidate in "${PYTHON:-python3}" /usr/bin/python3; do
@@ -79,7 +78,7 @@ find_python() {
   return 1
 }
 
-# An environment with what a list names; made anew when the list changes.
+# Creates an environment with the packages of a list; creates it again when the list changes.
 make_environment() { # FOLDER LIST
   local folder=$1 list=$2 stamp=$1/.setup-stamp key python
   key=$(cat "$list" "${BASH_SOURCE[0]}" | sha256sum | cut -d' ' -f1)
@@ -92,12 +91,12 @@ make_environment() { # FOLDER LIST
   "$python" -m venv "$folder"
   "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
     --requirement "$list"
-  # Written last and moved into place, so that an interrupted run is never taken for a finished one.
+  # Written last and renamed, so that an interrupted run never counts as complete.
   echo "$key" >"$stamp.new"
   mv "$stamp.new" "$stamp"
 }
 
-# A gigabyte, and for x86-64 alone: the benchmarks say that it is absent and go on without it.
+# A gigabyte, and only for x86-64: without it the benchmarks report it as absent and continue.
 install_bench_packages() {
   local key
   key=$(sha256sum <"$bench_pip_list")

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs a command under a title and says how long it took: step.sh TITLE COMMAND...
+# Runs a command under a title and prints its duration: step.sh TITLE COMMAND...
 set -uo pipefail
 title=$1
 shift
-# A ninja below would look for the job server of a parallel make, which is open to makes alone.
+# Otherwise ninja would look for the job server of a parallel make, which only make can use.
 unset MAKEFLAGS MFLAGS
 echo "== $title"
 start=$SECONDS

@@ -16,7 +16,7 @@ TEXT = Path(__file__).parent / "text" / "engine.txt"
 
 
 class GPT(nn.Module):
-    """Characters that have been, to the scores of the one that comes next."""
+    """Maps the previous characters to the scores of the next one."""
 
     def __init__(self, characters, context, width, heads, layers):
         super().__init__()
@@ -41,12 +41,12 @@ class GPT(nn.Module):
     def forward(self, tokens):
         x = self.token(tokens) + self.position(bg.arange(tokens.shape[1]))
         for block in self.blocks:
-            x = block(x, is_causal=True)  # no character sees what comes after it
+            x = block(x, is_causal=True)  # no character sees the following ones
         return self.head(self.norm(x))
 
 
 class Windows(bg.data.Dataset):
-    """Every stretch of the text, and the same stretch one character on."""
+    """Every window of the text, and the same window shifted by one character."""
 
     def __init__(self, tokens, length):
         self.tokens, self.length = tokens, length
@@ -60,10 +60,10 @@ class Windows(bg.data.Dataset):
 
 @bg.no_grad()
 def sample(model, tokens, count, temperature=0.7):
-    """`tokens`, and as many more as asked for, each drawn by the model's probabilities."""
+    """Appends as many tokens as asked for, each drawn by the model's probabilities."""
     for _ in range(count):
         scores = model(bg.tensor([tokens[-model.context :]]))[0, -1]
-        # The greatest of scores with Gumbel noise is a draw from their softmax.
+        # The maximum of scores with Gumbel noise is a draw from their softmax.
         noise = -bg.log(-bg.log(bg.rand(scores.shape)))
         tokens = [*tokens, int((scores / temperature + noise).argmax())]
     return tokens

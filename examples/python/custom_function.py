@@ -1,14 +1,14 @@
-"""A function with a gradient of its own.
+"""A function with its own gradient.
 
-Rounding has the gradient 0 nearly everywhere, so nothing can be learned through it. Here it is
-given another: as if it were not there. With it, gradient descent finds whole numbers.
+Rounding has the gradient 0 nearly everywhere, so nothing can be learned through it. This function
+passes gradients through unchanged instead. With it, gradient descent finds integers.
 """
 
 import baregrad as bg
 
 
 class Round(bg.autograd.Function):
-    """The nearest whole number; gradients pass straight through."""
+    """The nearest integer; gradients pass through unchanged."""
 
     @staticmethod
     def forward(ctx, x):
@@ -33,11 +33,11 @@ class LogCosh(bg.autograd.Function):
         return gradient * bg.tanh(x)
 
 
-# Is the gradient that was written the gradient of what was computed?
+# Checks the written gradient against finite differences.
 points = bg.linspace(-3, 3, 7, dtype=bg.float64, requires_grad=True)
 print("LogCosh agrees with finite differences:", bg.autograd.gradcheck(LogCosh.apply, [points]))
 
-# Somebody bought apples, pears and plums on forty days; what does each cost, in whole coins?
+# Forty bills for apples, pears and plums: find the price of each, in whole coins.
 bg.manual_seed(0)
 baskets = bg.randint(0, 6, (40, 3)).float()
 paid = baskets @ bg.tensor([3.0, 7.0, 2.0])

@@ -1,6 +1,6 @@
-"""XOR from scratch: two matrices, gradients by autograd, and the update written out.
+"""XOR from scratch: two matrices, gradients by autograd, and an explicit update.
 
-No layers, no optimizer: what those do is what stands here.
+Without layers and optimizers: this example shows what they do.
 """
 
 import baregrad as bg

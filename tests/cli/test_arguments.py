@@ -1,8 +1,8 @@
-"""Every option of every command with values that nobody means.
+"""Invalid values for every option of every command.
 
-What is no value of an option is refused at once: exit status 2, one message that names the option and
-shows the value without control characters. What it may be is said here a second time, by regular
-expressions, so that the command's own parser is not its only judge.
+An invalid value is refused at once: exit status 2, and one message that names the option and shows
+the value without control characters. Regular expressions repeat here which values are valid, so
+that the command's own parser is not the only judge.
 """
 
 import json
@@ -36,7 +36,7 @@ def whole(least, most):
 
 def real(least, most):
     def accepts(text):
-        # A plus sign is none of C's std::from_chars; values that round to 0 are out of its range.
+        # C's std::from_chars takes no plus sign; values that round to 0 are out of its range.
         if not REAL.match(text) or text.startswith(b"+") or text == b"1e-9999":
             return False
         return least <= float(text) <= most
@@ -85,9 +85,9 @@ OPTIONS = [
     (BENCH, "--shapes", one_of("1x1x1")),
     (BENCH, "--peers", one_of("blis")),
 ]
-#: Positional values, by what comes before them.
+# : Values of positional arguments, by the command before them.
 POSITIONALS = [["train"], ["bench"], ["lab"], []]
-#: Options that name files or folders: any bytes, but not none.
+# : Options that name files or folders: any bytes, but not empty.
 PATHS = [
     (TRAIN, "--out"), (TRAIN, "--json"), (TRAIN, "--data"), (["lab", "list"], "--out"), (["info"], "--json"),
     (BENCH, "--json"), (BENCH, "--check"), (["eval", "RUN"], "--data"), (["eval", "RUN"], "--json"),
@@ -97,7 +97,7 @@ PATHS = [
 
 
 def sample(command, option):
-    """All of HOSTILE, or the worst and some others, not the same for every option."""
+    """All of HOSTILE, or the worst and some others, which differ between options."""
     if LONG:
         return HOSTILE
     worst = [b"", b"nan", b"-1", b"18446744073709551616", b"0x10", b"\xff\xfe", b"\x1b[31mred\x1b[0m"]
@@ -113,8 +113,8 @@ def run(*arguments, **options):
 
 
 def problem_with(text):
-    """What a terminal would not merely show, or None."""
-    decoded = text.decode()  # raises for what is no UTF-8
+    """The control character that a terminal would execute, or None."""
+    decoded = text.decode()  # raises for bytes that are not UTF-8
     bad = re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]", decoded)
     return bad and repr(bad[0])
 
@@ -126,7 +126,7 @@ class ArgumentsTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def refused(self, status, *arguments, **options):
-        """Refused with that status, with a message and nothing else; the message."""
+        """Checks that a call is refused with this status and only a message; returns the message."""
         done = run(*arguments, cwd=self.folder, **options)
         self.assertEqual(done.returncode, status, (arguments, done.stderr[:500]))
         self.assertEqual(done.stdout or b"", b"")
@@ -151,7 +151,7 @@ class ArgumentsTest(unittest.TestCase):
                         self.refused(2, *command, option.encode() + b"=" + value)
 
     def test_values_at_the_ends_of_ranges_are_taken(self):
-        # With an option that is refused after them: nothing is run.
+        # An option that is refused comes after them, so nothing runs.
         stop = ["--keep", "0"]
         for option, value in [
             ("--lr", "0"), ("--lr", "1000"), ("--lr", "1e-300"), ("--dropout", "1"), ("--seed", "0"),
@@ -219,14 +219,14 @@ class ArgumentsTest(unittest.TestCase):
                     said = self.refused(1, *command, env={**os.environ, "BAREGRAD_DATA": value})
                     self.assertRegex(said, "BAREGRAD_DATA: .* is no folder")
             self.assertEqual(run("lab", "list", env={**os.environ, "BAREGRAD_DATA": value}).returncode, 0)
-        # Empty is unset; help and version need none of it.
+        # Empty counts as unset; help and version need none of it.
         for variable in ["BAREGRAD_NUM_THREADS", "BAREGRAD_ISA", "BAREGRAD_ALLOC"]:
             self.assertEqual(run("lab", "list", env={**os.environ, variable: ""}).returncode, 0)
             self.assertEqual(run("--version", env={**os.environ, variable: "?"}).returncode, 0)
 
 
 class RealRunTest(unittest.TestCase):
-    """What needs a trained network."""
+    """Commands that need a trained network."""
 
     @classmethod
     def setUpClass(cls):
@@ -250,13 +250,13 @@ class RealRunTest(unittest.TestCase):
                 done = self.train("mnist", "--data", data, "--out", out)
                 config = json.loads((self.folder / os.fsdecode(out) / "config.json").read_text())
                 self.assertEqual(set(config) >= {"data_folder", "lr"}, True)
-                # As the program's last line says, word by word, from a shell.
+                # Runs the program's last line, word by word, as a shell does.
                 hint = re.search(r"^Try  (baregrad predict .*)$", done.stdout.decode(), re.M)[1]
                 hint = hint.replace("baregrad", BIN, 1)
                 shell = subprocess.run(["bash", "-c", hint], cwd=self.folder, capture_output=True)
                 self.assertEqual(shell.returncode, 0, shell.stderr)
                 self.assertIsNone(problem_with(shell.stdout))
-                # From another folder, and to go on.
+                # From another folder, and resumed.
                 there = self.folder / os.fsdecode(out)
                 for command in [["eval"], ["predict"], ["graph"]]:
                     more = {"eval": [], "predict": ["test:1"], "graph": ["--dot", "/dev/null/x"]}[command[0]]
@@ -268,7 +268,7 @@ class RealRunTest(unittest.TestCase):
 
     @staticmethod
     def make_mnist(folder):
-        """Four files of the right names, 100 and 50 images."""
+        """Four files with the expected names, 100 and 50 images."""
         os.makedirs(folder, exist_ok=True)
         for part, count in [(b"train", 100), (b"t10k", 50)]:
             size = count.to_bytes(4, "big")

@@ -1,6 +1,6 @@
 """Tests of the `baregrad` command, run as a user runs it. BAREGRAD_BIN names the program.
 
-Nothing here asserts a time; that the numbers hang together is what can be tested.
+No test asserts a time; they check that the numbers are consistent.
 """
 
 import json
@@ -64,7 +64,8 @@ class CliTest(unittest.TestCase):
         self.file = self.folder / "out.json"
 
     def fails(self, status, *arguments, **options):
-        """The command says on stderr why it fails, and nothing on stdout. Returns what it said."""
+        """Checks that the command fails with a message on stderr and nothing on stdout. Returns the
+        message."""
         done = run(*arguments, **options)
         self.assertEqual(done.returncode, status, done.stderr)
         self.assertEqual(done.stdout, "")
@@ -72,14 +73,14 @@ class CliTest(unittest.TestCase):
         return done.stderr
 
     def bench(self, *arguments, **options):
-        """Runs a benchmark; its table and its JSON objects."""
+        """Runs a benchmark; returns its table and its JSON objects."""
         done = run("bench", *arguments, "--quick", "--json", str(self.file), **options)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stderr, "")
         return done.stdout, [json.loads(line) for line in self.file.read_text().splitlines()]
 
     def check_results(self, results, names):
-        """Every object is complete and its numbers follow from each other."""
+        """Every object is complete and its numbers are consistent."""
         self.assertEqual({r["bench"] for r in results}, set(names))
         ours = None
         for r in results:
@@ -276,7 +277,7 @@ class BenchTest(CliTest):
 
 
 class LibtorchPeerTest(CliTest):
-    """A stand-in for libtorch: the right gradients, or wrong ones on request."""
+    """A fake libtorch: returns the right gradients, or wrong ones on request."""
 
     PEER = r"""
     #include <cstdint>
@@ -356,7 +357,7 @@ class LibtorchPeerTest(CliTest):
 
 
 class MatmulTest(CliTest):
-    """The peer here is a library made for the test, so that none needs to be installed."""
+    """A fake peer library, so that none needs to be installed."""
 
     PEER = r"""
     #include <cstdlib>

@@ -1,7 +1,8 @@
-"""The command with damaged files: images, run folders, archives that unpack to far more than they are.
+"""The command with damaged files: images, run folders, archives that unpack to far more than their
+size.
 
-A result or an error, within a limit of memory; no crash, no hang. The same loaders meet far more files
-in tests/fuzz_files; here the whole command runs. More with BAREGRAD_TEST_LONG=1.
+A result or an error, within a limit of memory; no crash, no hang. tests/fuzz_files gives the same
+loaders far more files; here the whole command runs. More with BAREGRAD_TEST_LONG=1.
 """
 
 import gzip
@@ -21,7 +22,7 @@ import zlib
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from test_arguments import BIN, LONG, problem_with  # noqa: E402
 
-#: Of address space, where the program with its threads and libraries needs 0.3 GiB.
+# : Address space; the program with its threads and libraries needs 0.3 GiB.
 MEMORY = 1 << 30
 COUNT = 1500 if LONG else 30
 
@@ -69,7 +70,7 @@ class DamagedTest(unittest.TestCase):
         assert done.returncode == 0, done.stderr
 
     def execute(self, *words, memory=MEMORY):
-        """Ends by itself with a result or an error; what it ended with."""
+        """Checks that the process ends by itself with a result or an error; returns its result."""
         began = time.monotonic()
         done = subprocess.run(
             [BIN, *words],
@@ -107,7 +108,7 @@ class DamagedTest(unittest.TestCase):
                 image.write_bytes(data)
                 self.assertLess(len(data), 1 << 21)
                 self.assertRegex(self.refused("predict", self.run_folder, image), r"limit of \d+ bytes .*max_bytes")
-        # Asked for, it works, and shrinks without copies of the whole.
+        # With the option it works, and shrinks the image without full copies.
         image.write_bytes(png(9000, 9000))
         done = self.execute("predict", self.run_folder, image, "--max-bytes", "81000000")
         self.assertEqual(done.returncode, 0, done.stderr)

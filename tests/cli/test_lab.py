@@ -1,6 +1,6 @@
-"""`baregrad lab` as a user runs it: names, folders, interruptions, and what it goes without.
+"""`baregrad lab` as a user runs it: names, folders, interruptions, and missing programs.
 
-`energy` is the shortest experiment; no test asserts a time or a number it measures.
+`energy` is the shortest experiment. No test asserts a time or a measured number.
 """
 
 import json
@@ -31,7 +31,8 @@ class LabTest(unittest.TestCase):
         self.out = self.folder / "out"
 
     def lab(self, *arguments, **options):
-        """Runs experiments; what was said. Results are files, so standard output stays empty."""
+        """Runs experiments; returns its messages. Results are files, so standard output stays
+        empty."""
         done = run("lab", *arguments, "--out", str(self.out), "--quick", **options)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, "")
@@ -109,7 +110,7 @@ class RunTest(LabTest):
                          [record["key"] for record in whole if record["kind"] == "part"])
 
     def other_build(self):
-        """Lets the records look like those of another build."""
+        """Makes the records look like those of another build."""
         path = self.out / "energy.jsonl"
         lines = path.read_text().splitlines(keepends=True)
         header = {**json.loads(lines[0]), "program": "0123456789abcdef"}
@@ -121,7 +122,7 @@ class RunTest(LabTest):
         path = self.other_build()
         how = f"measured by another build of baregrad; remove '{path}' to do it again"
         self.assertEqual(self.lab("energy", "--no-report"), [f"[1/1] energy: there from before, {how}"])
-        path.write_bytes(path.read_bytes()[:-5])  # its end is not there any more
+        path.write_bytes(path.read_bytes()[:-5])  # the end of the file is missing
         said = self.lab("energy", "--no-report")
         self.assertIn(f"energy: another build of baregrad began '{path}': begun afresh", said)
         self.assertNotEqual(self.records("energy")[0]["program"], "0123456789abcdef")
@@ -176,7 +177,8 @@ class WithoutTest(LabTest):
 
 class StopTest(LabTest):
     def stop(self, number):
-        """Interrupts a report whose Python sleeps; the status, what was said, and the sleeper's number."""
+        """Interrupts a report whose Python sleeps; returns the status, the messages, and the
+        sleeper's number."""
         script, note = self.folder / "python", self.folder / "sleeper"
         script.write_text(f"#!/bin/sh\ncase $1 in -c) exit 0;; esac\nsleep 600 &\necho $! > {note}.new\n"
                           f"mv {note}.new {note}\nwait\n")
@@ -191,7 +193,7 @@ class StopTest(LabTest):
         return process.returncode, said.splitlines(), int(note.read_text())
 
     def wait_until_gone(self, process):
-        """Somebody else is its parent by now, who may take a while to notice its end."""
+        """It has another parent by now, which may take a while to notice its end."""
         deadline = time.monotonic() + 30
         status = pathlib.Path(f"/proc/{process}/stat")
         while status.exists() and status.read_text().rpartition(")")[2].split()[0] not in "ZX":

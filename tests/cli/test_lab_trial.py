@@ -1,4 +1,4 @@
-"""`baregrad lab-trial` under Callgrind: counts of kernels whose loads are known."""
+"""`baregrad lab-trial` under Callgrind: counts of kernels with known numbers of loads."""
 
 import os
 import pathlib
@@ -41,7 +41,7 @@ def test_reading_a_million_floats(tmp_path):
         assert lines <= million["D1mr"] <= lines + OVERHEAD
         assert lines <= million["DLmr"] <= lines + OVERHEAD  # 4 MB go through 1 MiB
         assert 1_000_000 <= million["Bc"] <= 1_000_000 + OVERHEAD
-    # 16 KiB stay in the cache once they are there.
+    # 16 KiB stay in the cache after the first pass.
     assert 4096 <= small["Dr"] <= 4096 + OVERHEAD
     assert small["D1mr"] <= OVERHEAD
     # Neither starting the program nor making the inputs is counted.
@@ -51,7 +51,7 @@ def test_reading_a_million_floats(tmp_path):
 @needs_valgrind
 def test_products_of_matrices(tmp_path):
     (naive,) = count(tmp_path, "rung:naive", "20", "1")
-    # The compiler may load several neighbours at once, but no column.
+    # The compiler may load several neighbours of a row at once, but not of a column.
     assert 20**3 <= naive["Dr"] <= 2 * 20**3 + 20**2 * 8
     assert 20**2 <= naive["Dw"] <= 20**2 * 2 + OVERHEAD
 

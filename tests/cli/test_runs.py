@@ -1,7 +1,7 @@
-"""Run folders under attack: kills, parallel starts, readers, full disks, folders that go away.
+"""Run folders under failures: kills, parallel starts, readers, full disks, removed folders.
 
-Whatever happens, no run is lost or mixed with another, and the next command has a way forward.
-BAREGRAD_TEST_LONG=1 kills 500 times instead of 20.
+No run is lost or mixed with another, and the next command always works. BAREGRAD_TEST_LONG=1
+kills 500 times instead of 20.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ def small(epochs=2, *more):
 
 
 class RunsTest(unittest.TestCase):
-    place = None  # where folders are made; None: where temporary files are
+    place = None  # the folder for run folders; None: the one for temporary files
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True, dir=self.place)
@@ -54,7 +54,7 @@ class RunsTest(unittest.TestCase):
         child.communicate()
 
     def start_long_run(self):
-        """A run that writes a checkpoint at every step, and goes on for longer than any test."""
+        """A run that writes a checkpoint at every step, and lasts longer than any test."""
         child = self.start("train", *small(100000, "--checkpoint-steps", "1"), "--out", self.run_folder)
         self.wait_for_checkpoint(child)
         return child
@@ -95,7 +95,7 @@ class ReaderTest(RunsTest):
 
     def test_readers_change_nothing(self):
         self.finish("train", *small(1), "--out", self.run_folder)
-        # What a killed save leaves: only a writer may remove it.
+        # A leftover of a killed save: only a writer may remove it.
         (self.checkpoints / "step-000000099.safetensors.1.2.tmp").write_bytes(b"half")
         before = self.snapshot(self.run_folder)
         for name in ["eval", "predict", "graph"]:
@@ -106,7 +106,8 @@ class ReaderTest(RunsTest):
             self.assertFalse((self.folder / "absent").exists())
 
     def test_readers_of_a_live_run(self):
-        """Every save has a temporary that a reader must leave alone, and removes what a reader lists."""
+        """A reader must not remove the temporary file of a running save. A save may remove a file
+        that a reader has listed."""
         steps = 12 * (60 if LONG else 8)
         child = self.start("train", *small(steps // 12, "--checkpoint-steps", "1", "--keep", "1"),
                            "--out", self.run_folder)
@@ -143,7 +144,7 @@ class ParallelTest(RunsTest):
             lines = (self.folder / folder / "metrics.jsonl").read_text().splitlines()
             self.assertEqual([json.loads(x)["step"] for x in lines], [12, 24])
         self.assertEqual(seeds, set(range(20)))
-        # What one of them learnt is what it learns alone.
+        # Two runs at once learn what one learns alone.
         seed = json.loads((self.folder / "runs/digits-mlp-7/config.json").read_text())["seed"]
         self.finish("train", *small(2, "--seed", seed), "--out", self.run_folder)
         self.assertEqual(self.last_checkpoint(self.folder / "runs/digits-mlp-7"),
@@ -156,7 +157,7 @@ class ParallelTest(RunsTest):
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"process {child.pid} on ", done.stderr)
         self.assertIsNone(child.poll())
-        # The kernel gives the lock back, however the process ends.
+        # The kernel releases the lock when the process ends in any way.
         child.kill()
         child.communicate()
         again = self.start("train", "--resume", "--out", self.run_folder)
@@ -176,11 +177,11 @@ class ParallelTest(RunsTest):
 
 
 class KillTest(RunsTest):
-    # The kernel keeps what a killed process wrote: a disk would only be waited for.
+    # No fsync: the kernel keeps the data of a killed process.
     place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
     def test_a_folder_without_a_checkpoint_is_no_run(self):
-        """Killed before the first checkpoint: both commands know what to do."""
+        """Killed before the first checkpoint: both commands handle it."""
         for left in [[], ["lock"], ["lock", "config.json"], ["lock", "config.json", "metrics.jsonl"]]:
             shutil.rmtree(self.run_folder, ignore_errors=True)
             self.run_folder.mkdir()
@@ -195,7 +196,7 @@ class KillTest(RunsTest):
             self.assertFalse((self.run_folder / "config.json.1.2.tmp").exists())
 
     def test_kill_9_at_any_moment(self):
-        """Commands follow what the messages say; the last file has the bytes of a run left alone."""
+        """Commands follow the messages; the last file has the bytes of an undisturbed run."""
         epochs = 12 if LONG else 4
         arguments = small(epochs, "--checkpoint-steps", "1", "--workers", "1")
         truth = self.folder / "truth"
@@ -208,7 +209,7 @@ class KillTest(RunsTest):
         while kills < (500 if LONG else 20):
             command = ["train", *(["--resume"] if resume else arguments), "--out", self.run_folder]
             child = self.start(*command)
-            # A third of them dies in start-up, the others up to the end of the run.
+            # A third of the processes dies during start-up, the others up to the end of the run.
             time.sleep(rng.uniform(0, 0.05) if rng.random() < 0.33 else rng.uniform(0, whole))
             child.kill()
             _, errors = child.communicate(timeout=HANG)
@@ -230,7 +231,7 @@ class KillTest(RunsTest):
                 self.assertIn(f"`baregrad train --resume --out {self.run_folder}`", errors)
                 resume = True
                 continue
-            # Without a message to go by, either command may be the right one.
+            # Without a message, either command may be the right one.
             resume = child.returncode != 0 and rng.random() < 0.5
         for _ in range(2):
             done = run("train", *(["--resume"] if resume else arguments), "--out", str(self.run_folder),
@@ -264,14 +265,14 @@ class KillTest(RunsTest):
                 self.assertIsNone(child.poll(), child.stderr.read() if child.poll() is not None else "")
                 self.assertLess(time.monotonic(), limit)
                 time.sleep(0.002)
-            child.kill()  # and with it, a little later, the process inside
+            child.kill()  # and a little later the process inside
             child.communicate(timeout=HANG)
             with (self.run_folder / "lock").open() as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 class DiskTest(RunsTest):
-    """The disk fails. What was saved stays, the error is named, and the run goes on to the same bits."""
+    """The disk fails. Saved files stay, the error is named, and the run resumes to the same bits."""
 
     def truth(self):
         truth = self.folder / "truth"
@@ -328,7 +329,7 @@ class DiskTest(RunsTest):
         self.finish("train", *small(1), "--out", self.run_folder)
         shared = self.folder / "shared"
         shared.mkdir()
-        # Root may write anywhere: the command runs as somebody who may not.
+        # Root may write anywhere, so the command runs as another user.
         somebody = {"user": 65534, "group": 65534} if os.getuid() == 0 else {}
         self.folder.chmod(0o755)
         program = self.folder / "baregrad"

@@ -1,6 +1,6 @@
-"""Every command without its standard streams, with a full one, in a folder that is gone or read-only.
+"""Every command with closed or full standard streams, and in a removed or read-only folder.
 
-No crash, no hang, no byte of text in a file that is not for text, and an error that says what failed.
+No crash, no hang, no text in a file that is not for text, and an error that says what failed.
 """
 
 import fcntl
@@ -25,7 +25,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from test_arguments import BIN, problem_with  # noqa: E402
 
 SMALL = ["--items", "100", "--test-items", "50", "--hidden", "4", "--epochs", "2"]
-#: Each must end by itself, soon.
+# : The time limit of each command.
 COMMANDS = {
     "version": ["--version"],
     "help": ["--help"],
@@ -59,14 +59,14 @@ class StreamsTest(unittest.TestCase):
         assert done.returncode == 0, done.stderr
 
     def words(self, name):
-        """The command, with a fresh folder for what it writes."""
+        """The command, with a new folder for its output."""
         out = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         self.addCleanup(shutil.rmtree, out, ignore_errors=True)
         places = {"OUT": str(out), "RUN": str(self.run_folder), "IMAGE": str(self.image)}
         return out, [re.sub(r"^(OUT|RUN|IMAGE)", lambda m: places[m[1]], word) for word in COMMANDS[name]]
 
     def check_files(self, out):
-        """What was written is what it is meant to be."""
+        """Checks that the written files are valid."""
         for path in out.rglob("*.json*"):
             for line in path.read_text().splitlines() if path.name != "config.json" else [path.read_text()]:
                 json.loads(line)
@@ -134,7 +134,7 @@ class StreamsTest(unittest.TestCase):
                 done = self.execute(words, cwd=gone, preexec_fn=lambda: os.rmdir(gone), capture_output=True)
                 self.assertEqual(done.returncode, FAILING.get(name, 0), done.stderr)
                 self.check_files(out)
-        # Where the name of the run is relative, there is no place for it.
+        # A relative name of a run has no folder there.
         for words in [["train", "digits", *SMALL], ["eval", "run"], ["train", "digits", "--data", "x"]]:
             with self.subTest(words):
                 gone = tempfile.mkdtemp(dir=self.folder)
@@ -143,7 +143,7 @@ class StreamsTest(unittest.TestCase):
                 self.assertTrue(done.stderr.startswith(b"baregrad: "), done.stderr)
 
     def test_a_read_only_folder(self):
-        # /proc takes no folders, whoever asks; permissions would not hold for root.
+        # Nobody can create a folder in /proc; permissions do not apply to root.
         for words in [
             ["train", "digits", *SMALL, "--out", "/proc/run"],
             ["train", "digits", *SMALL, "--json", "/proc/x.json"],
@@ -164,7 +164,7 @@ class TerminalTest(unittest.TestCase):
     """The line that overwrites itself."""
 
     def on_terminal(self, columns, term):
-        """What a terminal of that width gets on standard error of a short training."""
+        """The standard error of a short training on a terminal of this width."""
         leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         env = {k: v for k, v in os.environ.items() if k != "TERM"}

@@ -1,6 +1,6 @@
-"""`baregrad train`, `eval`, `predict` and `graph` as a user runs them, and what they survive.
+"""`baregrad train`, `eval`, `predict` and `graph` as a user runs them, and their failures.
 
-Small runs on the program's own digits: no file is needed.
+Small runs on the generated digits: no file is needed.
 """
 
 import json
@@ -144,7 +144,8 @@ class RunTest(TrainTest):
 
 
 class AccuracyTest(TrainTest):
-    """How much is learnt. The rest of the bars takes minutes each and is checked in the long tests."""
+    """The accuracy after training. The other bars take minutes each and are checked in the long
+    tests."""
 
     def accuracy_of(self, *arguments):
         done = run("train", *arguments, "--out", str(self.run_folder), "--json", str(self.folder / "e"),
@@ -185,7 +186,7 @@ class InterruptionTest(TrainTest):
             time.sleep(0.01)
         child.send_signal(signal.SIGINT)
         text, _ = child.communicate(timeout=60)
-        if child.returncode != 0:  # it may have been done already
+        if child.returncode != 0:  # it may be complete already
             self.assertEqual(child.returncode, 130)
             found = re.search(r"Go on with  baregrad (train --resume --out \S+)", text)
             done = run(*found[1].split())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes print_cases.txt: arrays and what NumPy's str() makes of them. --check only compares."""
+"""Writes print_cases.txt: arrays and NumPy's str() of them. --check only compares."""
 
 import argparse
 import itertools
@@ -43,7 +43,7 @@ def signed(rng, value):
     return -value if rng.random() < 0.5 else value
 
 
-# Each takes a generator and a dtype's finfo and gives one value.
+# Each takes a generator and a dtype's finfo and returns one value.
 FLOAT_VALUES = {
     "whole": lambda rng, info: float(rng.randint(0, 99)),
     "signed_whole": lambda rng, info: float(rng.randint(-500, 500)),
@@ -69,7 +69,7 @@ FLOAT_VALUES = {
     ),
 }
 
-# Where the choice between fixed and exponent form turns over.
+# Around the limits between fixed and exponent form.
 EDGES = {
     "float16": (
         [999.5], [1000.0], [1e-4], [9.99e-5], [1.0, 0.001], [1.0, 0.0009995], [13.7, 0.0137],
@@ -229,7 +229,7 @@ def summary_cases(salt):
         else:
             values = draw(rng, dtype, rng.choice(("normal", "mixed", "whole")), count)
         yield case(name, dtype, shape, values, **options)
-    # The widest number stands where it is not shown, and does not count.
+    # The widest number is not shown, and does not count.
     hidden = [1.0] * 5 + [123456.789] + [2.0] * 5
     yield case("float64_summary_hidden", "float64", (11,), hidden, threshold=10)
     yield case("int64_summary_hidden", "int64", (11,), [int(v) for v in hidden], threshold=10)

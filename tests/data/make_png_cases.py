@@ -82,7 +82,7 @@ def planar(pixels, depth) -> bytes:
 
 
 def random_image(rng, width, height, samples, most):
-    # Smooth in part, so that filters and matches have something to find.
+    # Partly smooth, so that filters and matches apply.
     return [
         [tuple((x * 3 + y * 5 + c + rng.choice([0, 0, 0, rng.randrange(most)])) % most for c in range(samples))
          for x in range(width)]

@@ -1,4 +1,4 @@
-"""What to_dot writes, read by Graphviz: rendered to SVG, and the SVG parsed.
+"""The output of to_dot, rendered to SVG by Graphviz and parsed.
 
 BAREGRAD_GRAPH_SAMPLES names the program that draws the graphs (tests/graph/samples).
 """

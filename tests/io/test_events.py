@@ -24,7 +24,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 def test_resumed_run(folder):
-    """Of the first run the steps from 3 on are gone: the second began there."""
+    """The steps of the first run from 3 on are dropped: the second run began there."""
     accumulator = event_accumulator.EventAccumulator(str(folder))
     accumulator.Reload()
     found = [(event.step, event.wall_time, event.value) for event in accumulator.Scalars("loss")]
@@ -42,7 +42,7 @@ def test_text(folder):
 
 
 def test_torn_last_record(folder, tmp_path):
-    """What a crash leaves: all records but the torn one are read."""
+    """After a crash, all records but the torn one are read."""
     first = min(folder.iterdir(), key=lambda path: path.name)
     data = first.read_bytes()
     whole = list(event_file_loader.EventFileLoader(str(first)).Load())

@@ -18,7 +18,7 @@ SAMPLES = os.environ.get(
 )
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
           "float16", "bfloat16", "float32", "float64"]
-# What NumPy knows by itself.
+# The dtypes that NumPy has itself.
 NUMPY_DTYPES = [name for name in DTYPES if name != "bfloat16"]
 
 
@@ -34,7 +34,7 @@ def copy(source: pathlib.Path, target: pathlib.Path) -> None:
 
 
 def expected(names: list[str]) -> dict[str, np.ndarray]:
-    """What io_samples writes."""
+    """The tensors that io_samples writes."""
     out = {}
     for name in names:
         dtype = np.dtype(getattr(ml_dtypes, name)) if name == "bfloat16" else np.dtype(name)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes index_cases.inc: what NumPy's x[...] gives. --check only compares."""
+"""Writes index_cases.inc: the results of NumPy's x[...]. --check only compares."""
 
 import pathlib
 import sys

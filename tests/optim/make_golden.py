@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes golden.inc: what PyTorch 2.13 makes of the same parameters and gradients, and its schedules.
+"""Writes golden.inc: PyTorch 2.13's results for the same parameters and gradients, and its
+schedules.
 
 Usage: make_golden.py > golden.inc    (needs torch 2.13.0; the tests themselves do not)
 """
@@ -13,7 +14,8 @@ STEPS = 100
 
 
 def value(i, k):
-    """Element i of the gradient of step k (k = -1: of the parameter), as golden.h writes it too."""
+    """Element i of the gradient of step k (k = -1: of the parameter); support.h has the same
+    formula."""
     return math.sin(0.7 * i + 1.3 * k + 0.25) * (1 + 0.1 * i)
 
 
@@ -22,7 +24,7 @@ def tensor(k, dtype):
 
 
 class Lion(torch.optim.Optimizer):
-    """PyTorch has none: the authors' pseudocode."""
+    """PyTorch has no Lion: this is the authors' pseudocode."""
 
     def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0, maximize=False):
         super().__init__(
@@ -46,7 +48,7 @@ class Lion(torch.optim.Optimizer):
 
 
 o = torch.optim
-# Name, the C++ expression that makes ours of `params`, the PyTorch one.
+# Name, the C++ expression that makes ours from `params`, the PyTorch expression.
 OPTIMIZERS = [
     ("sgd", "SGD(p, {.lr = 0.05})", lambda p: o.SGD(p, lr=0.05)),
     ("sgd_decay", "SGD(p, {.lr = 0.05, .weight_decay = 0.1})",
@@ -184,7 +186,7 @@ def main():
 
 
 def fix(arguments):
-    """std::make_unique cannot guess the types of braces."""
+    """std::make_unique cannot deduce the types of braced arguments."""
     if "max_lr" in arguments:
         return arguments.replace("o, {", "o, OneCycleOptions{")
     if "linear_curve" in arguments:

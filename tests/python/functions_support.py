@@ -1,4 +1,4 @@
-"""Tensors to test functions with: every dtype, shape and layout, next to the same NumPy array."""
+"""Tensors for tests of functions: every dtype, shape and layout, with the same NumPy array."""
 
 import hypothesis
 import ml_dtypes
@@ -20,7 +20,7 @@ FEW = hypothesis.settings(
 
 
 def given(*arguments, **keywords):
-    """hypothesis.given, with as many cases as hundreds of tests have time for."""
+    """hypothesis.given, with a number of cases that suits hundreds of tests."""
     return lambda test: FEW(hypothesis.given(*arguments, **keywords)(test))
 
 
@@ -33,7 +33,7 @@ def numpy_dtype(name):
 
 
 def shapes(min_dims=0, max_dims=3):
-    """Small sizes, and one that fills a vector and leaves something over."""
+    """Small sizes, and one that fills a vector and has a remainder."""
     sizes = st.sampled_from((0, 1, 2, 3, 4, 19))
     return st.lists(sizes, min_size=min_dims, max_size=max_dims).map(tuple)
 
@@ -82,12 +82,12 @@ def with_axis(draw, **keywords):
 
 
 def wide(array):
-    """For truths: half precision in float32, which is what it is computed in; else as it is."""
+    """For reference values: half precision as float32, its compute type; other dtypes unchanged."""
     return array.astype(np.float32) if array.dtype.name in ("float16", "bfloat16") else array
 
 
 def precise(array):
-    """For truths of functions on floats: in more bits than the result has."""
+    """For reference values of float functions: more bits than the result has."""
     if array.dtype == np.float64:
         return array.astype(np.longdouble)
     if array.dtype.kind in "biu":

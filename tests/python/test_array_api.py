@@ -1,6 +1,6 @@
 """The array API standard, 2024.12: every name and signature, special values, promotion, dtypes.
 
-Signatures are those of array_api_strict; the other truths are written down here as the standard
+Signatures are those of array_api_strict; the other expected values are written here as the standard
 states them.
 """
 
@@ -18,7 +18,7 @@ import baregrad as bg
 
 INF, NAN, PI = math.inf, math.nan, math.pi
 
-# Names of array_api_strict that are its own, or of a later standard.
+# Names of array_api_strict that are not in this version of the standard.
 NOT_IN_2024 = {"isin", "broadcast_shapes", "eig", "eigvals"}
 STRICTS_OWN = {
     "ArrayAPIStrictFlags", "Device", "get_array_api_strict_flags",
@@ -60,7 +60,7 @@ def declared(function):
     positional += [(a, kinds.POSITIONAL_OR_KEYWORD) for a in arguments.args]
     without_default = len(positional) - len(arguments.defaults)
     for i, (a, kind) in enumerate(positional):
-        if re.fullmatch(r"arg\d*", a.arg):  # nanobind's word for one without a name
+        if re.fullmatch(r"arg\d*", a.arg):  # nanobind's name for an unnamed parameter
             kind = kinds.POSITIONAL_ONLY
         default = arguments.defaults[i - without_default] if i >= without_default else None
         found.append((a.arg, kind, default))
@@ -216,7 +216,7 @@ def same_value(found, wanted, dtype):
     return abs(found - wanted) <= 2 * bg.finfo(dtype).eps * abs(wanted)
 
 
-# Each value fills a tensor: long enough for vectors, and for what is left over of them.
+# Each value fills a tensor that is long enough for vectors and a remainder.
 @pytest.mark.parametrize("dtype", [bg.float16, bg.float32, bg.float64], ids=lambda d: d.name)
 @pytest.mark.parametrize("name", UNARY)
 def test_unary_special_values(name, dtype):
@@ -253,7 +253,7 @@ def promoted(a, b):
         if one in FLOATS and other not in FLOATS:
             return one
     if a in FLOATS:
-        # Neither half-precision format holds the other.
+        # Neither half-precision format contains the other.
         return "float64" if "float64" in (a, b) else "float32"
     if a in SIGNED and b in SIGNED or a in UNSIGNED and b in UNSIGNED:
         return max(a, b, key=lambda d: int(d.lstrip("uint")))

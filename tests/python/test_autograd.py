@@ -213,7 +213,7 @@ class Cube(bg.autograd.Function):
 
 
 class Affine(bg.autograd.Function):
-    """scale * x + shift with a number in between and a second result that has no gradient."""
+    """scale * x + shift with a number among the arguments and a second result without a gradient."""
 
     @staticmethod
     def forward(ctx, x, power, scale):
@@ -340,7 +340,7 @@ def test_what_backward_raises_arrives_unchanged_with_its_traceback():
     assert caught.value is error
     assert "deep_inside" in [frame.name for frame in traceback.extract_tb(error.__traceback__)]
     assert x.grad is None
-    # and the engine goes on
+    # the engine continues
     bg.autograd.grad(Cube.apply(x), x)
 
 
@@ -412,7 +412,7 @@ def test_ctx_goes_with_its_graph():
     assert marks[0]() is not None
     y.backward()
     del y
-    assert marks[0]() is not None  # kept holds ctx
+    assert marks[0]() is not None  # kept refers to ctx
     with pytest.raises(RuntimeError, match="the graph of this call is gone"):
         kept[0].saved_tensors
     kept.clear()
@@ -533,7 +533,7 @@ def test_backward_inside_a_hook():
 
 
 class TestCheckpointOutputs:
-    """What is no tensor passes through."""
+    """Objects that are not tensors pass through."""
 
     def test_a_tuple_with_none(self):
         x = bg.tensor([1.0, 2.0], requires_grad=True)

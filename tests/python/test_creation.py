@@ -26,7 +26,7 @@ def check(x, want):
     got = x.numpy()
     assert got.dtype == want.dtype
     assert got.shape == want.shape
-    if got.dtype == ml_dtypes.bfloat16:  # whose NaNs NumPy does not know as equal
+    if got.dtype == ml_dtypes.bfloat16:  # whose NaNs NumPy does not compare as equal
         got, want = got.astype(np.float32), want.astype(np.float32)
     np.testing.assert_array_equal(got, want)
 

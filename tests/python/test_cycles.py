@@ -9,11 +9,11 @@ import baregrad as bg
 
 
 class Marker:
-    """Something whose end can be seen."""
+    """An object whose destruction can be observed."""
 
 
 def collected(make):
-    """Whether everything that make() returns markers of is gone after a collection."""
+    """Whether all objects behind the markers of make() are gone after a collection."""
     gc.collect()
     markers = make()
     # Twice: a graph that was kept by one cycle may keep the tensors of another.

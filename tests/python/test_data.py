@@ -35,7 +35,7 @@ def order(loader):
 
 
 class Squares(bg.data.Dataset):
-    """Does not call super().__init__(), as most do not."""
+    """Does not call super().__init__(), like most user classes."""
 
     def __init__(self, n, fail_at=None):
         self.n = n
@@ -112,7 +112,8 @@ def test_manual_seed_decides_the_order():
     for _ in range(2):
         bg.manual_seed(1)
         assert order(loader) == orders[0][0]
-    # A generator of its own, or a seed, leaves the default one alone, and so does what is not drawn.
+    # An own generator or a seed leaves the default one unchanged; so does an order that is not
+    # drawn.
     before = bg.default_generator.get_state().tolist()
     drawn = [epochs(generator=bg.Generator(seed)) for seed in (5, 5, 6)]
     assert drawn[0] == drawn[1] != drawn[2]
@@ -179,7 +180,7 @@ def test_a_dataset_may_grow_and_shrink(workers):
     batches = iter(loader)
     next(batches)
     del items[1:]
-    if workers == 0:  # workers may have read ahead
+    if workers == 0:  # workers may have prefetched
         with pytest.raises(IndexError):
             list(batches)
     assert len(loader) == 1 and len(list(loader)) == 1
@@ -244,7 +245,7 @@ def test_state_of_an_order_that_was_drawn(workers):
     bg.default_generator.set_state(random)
     assert (other.epoch, len(seen)) == (1, 3)
     assert order(other) == rest and order(other) == after and other.epoch == 3
-    # Between epochs the generator says what comes.
+    # Between epochs the generator determines the next order.
     random = bg.default_generator.get_state()
     following = order(loader)
     bg.default_generator.set_state(random)
@@ -263,7 +264,7 @@ def test_states_that_do_not_fit_leave_the_loader_as_it_was():
         with pytest.raises(ValueError):
             loader.load_state_dict(wrong)
     assert order(loader) == order(DataLoader(numbers(30), 4, True, seed=1))
-    # States of a time when there was no order in them.
+    # Older states without an order.
     del state["order"]
     loader.load_state_dict(state)
     assert order(loader) == order(DataLoader(numbers(30), 4, True, seed=1))
@@ -351,7 +352,7 @@ def test_errors_of_items_arrive_as_they_were_raised(workers):
             seen += values(y).tolist()
     assert seen == [i * i for i in range(12)]
     assert "__getitem__" in {entry.name for entry in caught.traceback}
-    # The loop goes on after the batch that failed.
+    # The loop continues after the batch that failed.
     batches, seen = iter(loader), []
     for _ in range(5):
         try:
@@ -447,7 +448,7 @@ def test_ctrl_c_ends_a_wait_for_workers():
         next(batches)
     assert time.monotonic() - began < 20
     let_go.set()
-    # An interrupt passes over nothing.
+    # An interrupt skips nothing.
     assert len(list(batches)) == 9
 
 
@@ -568,7 +569,7 @@ def test_progress_fits_its_terminal(columns):
 
 
 def on_terminal(columns, term):
-    """What a loader with a bar writes to a terminal of that width."""
+    """The output of a loader with a bar on a terminal of this width."""
     code = f"""
         import fcntl, struct, sys, termios
         fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, {columns}, 0, 0))
@@ -594,7 +595,7 @@ def on_terminal(columns, term):
 def test_progress_on_terminals():
     lines = on_terminal(40, "xterm").rstrip("\r\n").split("\r")
     assert len(lines) > 1 and max(map(len, lines)) < 40
-    # One that cannot overwrite a line gets one line.
+    # A terminal that cannot overwrite a line gets one line.
     text = on_terminal(80, "dumb")
     assert text.count("\n") == 1 and text.startswith("epoch 0 100%|")
 
@@ -686,7 +687,7 @@ def test_read_csv_of_real_labels(tmp_path):
 
 
 def bomb(tmp_path, megabytes=200):
-    """A CSV file that unpacks to far more than it is."""
+    """A CSV file that unpacks to far more than its size."""
     path = tmp_path / "bomb.csv.gz"
     with gzip.open(path, "wb", 6) as file:
         for _ in range(megabytes):

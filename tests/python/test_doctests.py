@@ -1,4 +1,5 @@
-"""Every example in a docstring runs and prints what it says; every public function and class has one."""
+"""Every example in a docstring runs and prints the shown output; every public function and class
+has one."""
 
 import doctest
 import importlib
@@ -26,7 +27,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def modules():
-    """The package's own modules. baregrad._core is seen through them; baregrad.lab is a program, not for callers."""
+    """The package's own modules. baregrad._core is tested through them; baregrad.lab is a program."""
     yield bg
     for info in pkgutil.walk_packages(bg.__path__, "baregrad."):
         parts = info.name.split(".")
@@ -84,7 +85,7 @@ def docstring(value) -> str:
 
 
 def description(value) -> str:
-    """What is left of a docstring without the signatures that nanobind puts before it."""
+    """A docstring without the signatures that nanobind puts before it."""
     return re.sub(r"^(\w+\(.*\) -> .*|\d+\. ``.*``|Overloaded function.*)$", "", docstring(value),
                   flags=re.MULTILINE).strip()
 
@@ -115,7 +116,7 @@ def test_every_public_object_says_what_it_is():
 
 
 def is_result(value) -> bool:
-    """A named tuple: seen in the example of the function that returns it."""
+    """A named tuple: it appears in the example of the function that returns it."""
     return inspect.isclass(value) and issubclass(value, tuple)
 
 

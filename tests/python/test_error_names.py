@@ -1,4 +1,4 @@
-"""An error starts with the name of the function that was called, not of one that it is made of."""
+"""An error starts with the name of the function that was called, not of a function that it calls."""
 
 import random
 import re
@@ -10,7 +10,7 @@ import baregrad as bg
 
 CALLS = 60
 
-# What an annotation of a signature is tried with. Some of it fits, most does not.
+# Arguments for an annotation of a signature. Some fit, most do not.
 SHAPES = [(2, 3), (3,), (), (0,), (2, 2, 2), (3, 3), (1, 2, 4, 4), (2, 0)]
 DTYPES = [bg.float32, bg.float64, bg.int64, bg.bool, bg.float16, bg.uint8]
 TENSORS = [bg.ones(shape, dtype=dtype) for shape in SHAPES for dtype in DTYPES]
@@ -28,9 +28,9 @@ KINDS = {
     "DType": [bg.float32, bg.int8, bg.bool],
     "None": [None],
 }
-# Without a name in front: what Python itself says, or nanobind where arguments do not fit a signature.
+# Errors without a name: those of Python itself, or of nanobind for arguments that do not fit.
 FOREIGN = re.compile(r"\w+\(\): incompatible function arguments|__\w+__|.*'int'|.* object |.*unpack|.*not iterable")
-# Need files, callbacks or state of their own; wait; or hand out what later calls use.
+# Functions that need files, callbacks or state; wait; or return objects that later calls use.
 SKIPPED = {"load", "save", "from_dlpack", "set_num_threads", "manual_seed", "set_printoptions", "register_hook",
            "register_post_accumulate_grad_hook", "backward", "share_memory_", "from_numpy", "apply_", "map_",
            "__array_namespace__", "set_deterministic"}  # fmt: skip
@@ -93,7 +93,7 @@ def callables():
             member = getattr(space, name)
             if name.startswith("_") or name in SKIPPED or not hasattr(member, "__nb_signature__"):
                 continue
-            # Under several names it is one object, which cannot know by which it was called.
+            # An object with several names does not know by which it was called.
             names = {other for other in dir(space) if getattr(space, other) is member}
             yield pytest.param(prefix == "Tensor", member, names, id=f"{prefix}.{name}")
 

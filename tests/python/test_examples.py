@@ -1,4 +1,4 @@
-"""The examples, run as a newcomer would; what they print says whether they did what they claim."""
+"""The examples, run as a new user would; their output shows whether they work."""
 
 import re
 import subprocess

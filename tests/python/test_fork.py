@@ -1,7 +1,8 @@
 """Forks while other threads use the library for the first time: the child works.
 
-Each trial is a process of its own, since a first use comes once. It starts threads, waits for a
-moment drawn by chance and forks; the child does some of everything and must end within 5 s."""
+Each trial is a separate process, since a first use happens once. It starts threads, waits for a
+random moment and forks; the child uses everything a little and must end within 5 s.
+"""
 
 import os
 import random

@@ -42,8 +42,8 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-# name: (truth, least, greatest, ULP). What is compared lies away from the zeros of the function,
-# where no fixed number of ULP is right; those are in the engine's own tests.
+# name: (truth, least, greatest, ULP). The range excludes zeros of the function, where no fixed ULP
+# bound holds; the engine's own tests cover those.
 FLOATING = {
     "acos": (np.arccos, -0.9, 0.9, 4), "acosh": (np.arccosh, 1.5, 9, 4),
     "asin": (np.arcsin, -0.9, 0.9, 4), "asinh": (np.arcsinh, -9, 9, 4),
@@ -216,7 +216,7 @@ def test_float_division(both):
         check_same(bg.nextafter(x, y), np.asarray(np.nextafter(a, b)))
 
 
-# NumPy keeps the first of two equal zeros; the C standard, and so the other dtypes, the second.
+# NumPy returns the first of two equal zeros; the C standard, and so the other dtypes, the second.
 @pytest.mark.parametrize("target", [0.0, -0.0, 1.0, -1.0, 0.1, 65504.0, -6e-8, math.inf, -math.inf, math.nan])
 def test_nextafter_of_every_float16(target):
     a = np.arange(65536, dtype=np.uint16).view(np.float16)
@@ -652,7 +652,7 @@ def test_masks_and_nonzero(pair, data):
 @given(with_axis(dtypes=ALL), st.booleans())
 def test_sort(case, descending):
     array, x, axis = case
-    # NumPy sorts upwards; equal elements keep their order downwards, too.
+    # NumPy sorts only in ascending order; in descending order equal elements keep their order too.
     flipped = np.flip(wide(array), axis) if descending else wide(array)
     order = np.argsort(flipped, axis=axis, kind="stable")
     if descending:

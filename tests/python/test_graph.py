@@ -62,7 +62,7 @@ def test_gradient_recorder():
     assert len(gradients) >= 3
     dot = bg.graph.to_dot(loss, gradients=gradients)
     assert dot != bg.graph.to_dot(loss) and "5" in dot
-    # left: a later backward is not recorded
+    # removed: a later backward is not recorded
     (loss * 10).backward()
     assert gradients.norm(x) == pytest.approx(5.0, rel=1e-15)
     gradients.clear()

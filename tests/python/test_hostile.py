@@ -1,6 +1,7 @@
-"""What no caller should do: errors are Python's, and the interpreter lives on.
+"""Invalid uses: errors are Python's, and the interpreter survives.
 
-test_hostile_calls.py draws calls by chance; here are those that once went wrong."""
+test_hostile_calls.py draws random calls; these are calls that failed once.
+"""
 
 import threading
 
@@ -12,7 +13,7 @@ BEYOND = 2**64
 
 
 class Raises:
-    """Every conversion of it fails with an error of its own."""
+    """All of its conversions fail with its own error."""
 
     def __index__(self):
         raise ZeroDivisionError("index")
@@ -26,7 +27,7 @@ class Raises:
         raise ZeroDivisionError("call")
 
 
-# Optional arguments, which are converted by another way than those that are not.
+# Optional arguments are converted by other code than required ones.
 @pytest.mark.parametrize(
     "call",
     [

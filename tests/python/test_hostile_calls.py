@@ -1,6 +1,7 @@
-"""Hostile calls of everything public, drawn by chance (hostile/): at worst a good error comes out.
+"""Random hostile calls of everything public (hostile/): the result is valid or a good error.
 
-BAREGRAD_TEST_LONG=1 makes 2,000 calls of each callable, with and without PYTHONMALLOC=debug."""
+BAREGRAD_TEST_LONG=1 makes 2,000 calls of each callable, with and without PYTHONMALLOC=debug.
+"""
 
 import os
 

@@ -1,4 +1,4 @@
-"""x[...] and x[...] = ... against NumPy: random expressions, then the corners by hand."""
+"""x[...] and x[...] = ... against NumPy: random expressions, then special cases."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def masks(draw, shape):
 
 @st.composite
 def expressions(draw, shape):
-    """What may stand between the brackets for an array of this shape; sometimes out of range."""
+    """An index for an array of this shape; sometimes out of range."""
     block = draw(st.sampled_from([(), (2,), (2, 3), (1,), (0,)]))
     out = []
     axis = 0
@@ -81,7 +81,7 @@ def expressions(draw, shape):
 
 
 def ours(item, how):
-    """The same index as we take it: tensors, NumPy's own arrays, or lists."""
+    """The same index in our types: tensors, NumPy's own arrays, or lists."""
     if not isinstance(item, np.ndarray):
         return item
     if how == "tensor":
@@ -116,7 +116,7 @@ def test_get_is_numpys(case):
     a = numbers(shape)
     expected, error = outcome(lambda: a[theirs])
     got, our_error = outcome(lambda: bg.asarray(a, copy=True)[mine])
-    # Where the result is empty NumPy does not look at positions, and lets wrong ones pass.
+    # If the result is empty, NumPy does not check positions, and accepts wrong ones.
     if our_error is IndexError and error is None and np.size(expected) == 0:
         return
     assert (error is None) == (our_error is None), (error, our_error)
@@ -157,7 +157,7 @@ def test_set_is_numpys(case, how):
         value = 7
     elif how == "broadcast":
         value = value[(slice(0, 1),) * value.ndim]
-    # Written twice to one place, the last write is not defined: only single ones are compared.
+    # With repeated positions the last write is not defined: only unique ones are compared.
     marks = np.zeros(shape, dtype=np.int64)
     np.add.at(marks, theirs, 1)
     if how != "number" and marks.size and marks.max() > 1:
@@ -293,7 +293,7 @@ class Raises:
 
 
 class Mutates:
-    """Drops the tensor it is an index of."""
+    """Drops the tensor that it indexes."""
 
     def __init__(self, box):
         self.box = box

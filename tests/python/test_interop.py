@@ -1,4 +1,5 @@
-"""Memory shared with NumPy, buffers and DLPack: values, identity of memory, lifetimes, liars."""
+"""Memory shared with NumPy, buffers and DLPack: values, identity of memory, lifetimes, false
+claims."""
 
 import array
 import ctypes
@@ -25,7 +26,7 @@ NAMES = [dtype.name for dtype in DTYPES]
 
 
 def values(dtype, count):
-    """Numbers that tell elements apart, in every dtype."""
+    """Distinct numbers, in every dtype."""
     numbers = np.arange(count) % 2 if dtype == np.bool_ else np.arange(count) % 100
     return numbers.astype(dtype)
 
@@ -403,7 +404,7 @@ class DLVersioned(ctypes.Structure):
 
 
 class Handmade:
-    """A DLPack capsule filled by hand; counts how often it is given back."""
+    """A DLPack capsule filled by hand; counts how often it is released."""
 
     def __init__(
         self, versioned=True, shape=(4,), strides=None, null_shape=False, null=False, **fields
@@ -476,7 +477,7 @@ def test_the_read_only_flag():
     refused = Handmade(flags=1)
     with pytest.raises(ValueError, match="read-only"):
         bg.from_dlpack(refused.capsule(), copy=False)
-    assert refused.deleted == 1  # taken, looked at and given back
+    assert refused.deleted == 1  # consumed, checked and released
 
 
 @pytest.mark.parametrize(
@@ -506,7 +507,7 @@ def test_capsules_that_are_refused_stay_untaken(wrong):
     capsule = made.capsule()
     with pytest.raises((BufferError, ValueError), match="from_"):
         bg.from_dlpack(capsule)
-    # Either it was never taken, or it was given back: exactly one owner is left.
+    # It was never consumed, or it was released: exactly one owner is left.
     taken = '"used_' in repr(capsule)
     assert made.deleted == (1 if taken else 0)
 
@@ -613,7 +614,7 @@ def test_tensors_may_end_on_any_thread():
 
     def drop():
         x = box.pop()
-        y = x + 1  # long work: the lock is given away
+        y = x + 1  # long work: the lock is released
         del x, y
 
     thread = threading.Thread(target=drop)
@@ -672,7 +673,7 @@ def test_memory_stays_flat():
     assert resident_pages() - before < 500  # 2 MiB
 
 
-# ---- Liars
+# ---- False claims
 
 
 def liar(**entries):

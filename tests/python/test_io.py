@@ -1,4 +1,4 @@
-"""Files against the packages that own their formats: NumPy and safetensors."""
+"""Files, compared with the packages that own their formats: NumPy and safetensors."""
 
 import json
 import os
@@ -275,7 +275,7 @@ def test_event_writer(tmp_path):
 
 
 def test_loaded_tensors_are_copies(tmp_path):
-    """Neither a file that is rewritten in place nor one that is cut short matters to them."""
+    """Rewriting the file in place, or truncating it, does not affect them."""
     truth = np.arange(100000.0)
     for name in ("x.safetensors", "x.npy", "x.npz"):
         path = tmp_path / name
@@ -357,7 +357,7 @@ def test_names_with_nul(tmp_path):
     path.write_bytes(data)
     with pytest.raises(OSError, match="NUL"):
         bg.load(path)
-    # Text that is no name comes back whole.
+    # Text that is not a name survives a round trip.
     bg.io.save_checkpoint(path, {"m": {"text": "a\0b"}})
     assert bg.io.load_checkpoint(path) == {"m": {"text": "a\0b"}}
 
@@ -442,7 +442,7 @@ def test_metrics_writer_refuses(tmp_path):
 
 
 def test_checkpoint_folder_is_read_while_it_is_written(tmp_path):
-    """By another process, which keeps one file: what is listed may be gone a moment later."""
+    """By another process that keeps one file: a listed file may be gone a moment later."""
     script = """
 import sys, baregrad as bg
 folder = bg.io.CheckpointFolder(sys.argv[1], keep=1)
@@ -469,7 +469,7 @@ for step in range(200):
 
 
 def test_limit_on_the_size_of_files(tmp_path):
-    """An error of the write, not the end of the process; the file that was there stays."""
+    """An error of the write, without ending the process; the existing file stays."""
     script = """
 import resource, sys, baregrad as bg
 path = sys.argv[1] + "/x.npy"

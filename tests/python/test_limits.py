@@ -1,4 +1,4 @@
-"""Long work ends at Ctrl-C within a second; counts that make no sense are refused before work begins."""
+"""Long work ends within a second of Ctrl-C; absurd counts are refused before work begins."""
 
 import os
 import resource
@@ -53,7 +53,7 @@ def test_decompositions_end_at_an_interrupt(call):
 
 
 def in_little_memory(code, timeout=60):
-    """Runs code with 3 GB of address space: what would take more fails at once instead of taking the machine down."""
+    """Runs code with 3 GB of address space: a larger allocation fails at once."""
     size = 3 << 30
     return subprocess.run(
         [sys.executable, "-c", "import baregrad as bg\nF = bg.nn.functional\n" + textwrap.dedent(code)],

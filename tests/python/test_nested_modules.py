@@ -1,4 +1,4 @@
-"""Networks nested thousands deep: nothing overflows the stack, nothing takes hours."""
+"""Networks nested thousands deep: no stack overflow, no quadratic time."""
 
 import os
 import resource

@@ -1,4 +1,5 @@
-"""Results at the edges of a dtype's range, gradients at corners, and arguments at the edges of what is an integer."""
+"""Results at the limits of a dtype's range, gradients at corners, and arguments at the limits of
+integers."""
 
 import math
 
@@ -43,14 +44,15 @@ def test_losses_of_half_precision_do_not_overflow():
     one = bg.ones(2, dtype=bg.float16)
     a = bg.full((2, 3), 300, dtype=bg.float16)
     assert F.cosine_embedding_loss(a, a, one).item() == pytest.approx(0, abs=1e-3)
-    # Other dtypes beside half precision promote as ever.
+    # Other dtypes combined with half precision promote as usual.
     assert F.mse_loss(x, zero.astype(bg.float64)).dtype == bg.float64
     assert F.mse_loss(x, zero.astype(bg.bfloat16)).dtype == bg.float32
 
 
 @pytest.mark.parametrize("dtype", [bg.float16, bg.bfloat16])
 def test_gradients_of_half_precision_are_rounded_once(dtype):
-    """x^2 in the slope of asinh leaves the range of float16 at 256; 1 / n of a mean is no number of half precision."""
+    """x^2 in the slope of asinh leaves the range of float16 at 256; 1 / n of a mean may not be
+    representable."""
     wide = np.concatenate([np.linspace(-8, 8, 33), [300.0, -2000.0, 30000.0]])
     x = bg.asarray(wide, dtype=bg.float64).astype(dtype)
     ulp = 2.0 ** (-10 if dtype == bg.float16 else -7)
@@ -70,7 +72,7 @@ def test_gradients_of_half_precision_are_rounded_once(dtype):
         same_nan = np.isnan(mine) == np.isnan(numbers(exact.grad))
         assert same_nan.all(), k
         fine = np.isfinite(mine)
-        # Rules that start from the saved result start from a rounded one.
+        # Rules that use the saved result start from a rounded value.
         np.testing.assert_allclose(mine[fine], want[fine], rtol=12 * ulp, atol=12 * ulp, err_msg=str(k))
 
 
@@ -108,7 +110,7 @@ def test_the_variance_of_a_constant_is_zero(level, shape):
     for axis in [None, 0, -1]:
         assert not bg.any(bg.var(x, axis=axis)).item()
         assert not bg.any(bg.std(x, axis=axis)).item()
-    # Strided, and with the lanes in the other order.
+    # Strided, and with the lanes in reverse order.
     assert not bg.any(bg.var(x[::2], axis=0)).item()
     assert not bg.any(bg.var(x.T if x.ndim == 2 else x, axis=0)).item()
 

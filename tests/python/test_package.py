@@ -18,7 +18,7 @@ def run_python(source: str) -> str:
 
 
 def python_examples(document: str) -> list[tuple[str, str]]:
-    """Each ```python block with the block of output that follows it ("" when none does)."""
+    """Each ```python block with the output block that follows it ("" when there is none)."""
     blocks = FENCE.findall((ROOT / document).read_text(encoding="utf-8"))
     pairs = zip(blocks, [*blocks[1:], ("end", "")])
     return [(source, output if after in ("", "text") else "")

@@ -1,4 +1,5 @@
-"""Parameters stay the objects they are: to another dtype, by .data, in copies, beside other threads."""
+"""A parameter stays the same object: through changes of dtype, .data, copies, and beside other
+threads."""
 
 import copy
 import gc
@@ -63,7 +64,7 @@ def test_training_goes_on_after_a_change_in_the_middle(make, dtype):
     train(net, optimizer, dtype, 1)
     for p, q in zip(net.parameters(), before, strict=True):
         assert p.dtype == dtype and not bool((p.detach() == q).all())
-    # From here on as one that was in this dtype all along, with the same state.
+    # From here on like one that always had this dtype, with the same state.
     other = copy.deepcopy(net)
     resumed = make(other.parameters())
     resumed.load_state_dict(optimizer.state_dict())
@@ -191,7 +192,7 @@ def test_a_change_beside_threads_that_compute():
                     y = net.weight @ x[net.weight.dtype].T
                 assert y.shape == (256, 64)
             except TypeError:
-                pass  # the dtype changed between the two looks at it
+                pass  # the dtype changed between the two reads
             except Exception as e:  # noqa: BLE001
                 failures.append(e)
 
@@ -207,7 +208,7 @@ def test_a_change_beside_threads_that_compute():
 
 
 def test_a_hook_may_change_the_dtype():
-    # In the middle of a backward of this very thread: it does not wait for itself.
+    # In the middle of a backward in this thread: it does not wait for itself.
     net = nn.Linear(100, 100)
     y = net(bg.ones((100, 100)))
     y.register_hook(lambda g: net.double() and None)

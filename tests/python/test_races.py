@@ -1,7 +1,8 @@
-"""Memory that changes while it is read: by other threads, and by what conversions call.
+"""Memory that changes while it is read: by other threads, and by code that conversions call.
 
-What comes out is undefined, an error of Python's is fine; a crash is not. A crash ends a process,
-so that each group of attacks runs in one of its own, also where Python checks its own memory."""
+Results are undefined and Python errors are fine, but a crash is not. A crash ends a process, so
+each group of attacks runs in its own process, also with Python's memory checks.
+"""
 
 import os
 import random
@@ -23,7 +24,7 @@ ERRORS = (ValueError, IndexError, TypeError, RuntimeError, KeyError, AttributeEr
 
 
 def attack(work, change):
-    """work() again and again, while another thread calls change(k)."""
+    """Calls work() repeatedly, while another thread calls change(k)."""
     done = threading.Event()
 
     def changing():
@@ -379,7 +380,7 @@ def tensor_attacks():
 
 
 class Clearing:
-    """A number whose conversion empties the list or dict that it stands in."""
+    """A number whose conversion empties the list or dict that contains it."""
 
     def __init__(self, container, value=2):
         self.container = container
@@ -434,7 +435,7 @@ class ClearingDlpack(ClearingArray):
 
 
 def lists():
-    """Lists with every kind of element that clears them, and fresh ones around it."""
+    """Lists with every kind of element that clears them, and other elements around it."""
     for make in (Clearing, ClearingArray, ClearingDlpack):
         items = []
         items.extend([make(items)] + [float(i) + 0.5 for i in range(5)] + [object()])
@@ -555,7 +556,7 @@ GROUPS = {
 
 def main(group):
     random.seed(0)
-    # Absurd sizes fail also where the system promises more memory than it has.
+    # Absurd sizes fail even if the system overcommits memory.
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     if group == "dicts":
         import tempfile

@@ -1,4 +1,4 @@
-"""How tensors look: PyTorch's own output, word for word, with our module's name."""
+"""The text of tensors: identical to PyTorch's output, with our module's name."""
 
 import numpy as np
 import pytest

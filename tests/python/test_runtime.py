@@ -15,7 +15,7 @@ import pytest
 
 import baregrad as bg
 
-# A product that takes hours and no memory: all its rows and columns are one number repeated.
+# A product that takes hours and no memory: all its rows and columns are one repeated number.
 LONG_PRODUCT = """
 a = bg.broadcast_to(bg.ones((1, 1)), (4000, 400_000_000))
 b = bg.broadcast_to(bg.ones((1, 1)), (400_000_000, 4000))
@@ -23,7 +23,7 @@ b = bg.broadcast_to(bg.ones((1, 1)), (400_000_000, 4000))
 
 
 def run_python(code, *, interrupt=False, timeout=120):
-    """Runs code in another process; with `interrupt`, sends SIGINT once it printed "ready"."""
+    """Runs code in another process; with `interrupt`, sends SIGINT after it printed "ready"."""
     process = subprocess.Popen(
         [sys.executable, "-u", "-c", "import baregrad as bg\n" + textwrap.dedent(code)],
         stdout=subprocess.PIPE,
@@ -37,7 +37,7 @@ def run_python(code, *, interrupt=False, timeout=120):
                 line = process.stdout.readline()
                 assert line, process.stderr.read()
                 out += line
-            time.sleep(0.3)  # for the op to begin; no harm if it has not
+            time.sleep(0.3)  # waits for the op to begin; harmless if it has not
             process.send_signal(signal.SIGINT)
         rest, err = process.communicate(timeout=timeout)
     finally:
@@ -212,7 +212,7 @@ def test_an_op_in_another_thread_is_not_interrupted():
 
 
 def test_python_runs_while_an_op_does():
-    """Were the lock held, the other thread could not tick at all during the product."""
+    """If the lock were held, the other thread could not tick during the product."""
     a = bg.broadcast_to(bg.ones((1, 1)), (1000, 30_000))
     inside, ticks, stop = threading.Event(), [0], threading.Event()
 
@@ -225,7 +225,7 @@ def test_python_runs_while_an_op_does():
     thread = threading.Thread(target=tick)
     thread.start()
     interval = sys.getswitchinterval()
-    # Only who gives the lock away lets the other thread run.
+    # The other thread can run only if the lock is released.
     sys.setswitchinterval(1000)
     try:
         inside.set()
@@ -253,7 +253,7 @@ def test_backward_gives_the_lock_away_and_hooks_take_it():
     finally:
         sys.setswitchinterval(interval)
         thread.join()
-    # The other thread got its turn before the gradient arrived at the leaf.
+    # The other thread ran before the gradient arrived at the leaf.
     assert hooked == [(threading.main_thread(), 1)]
 
 
@@ -261,7 +261,7 @@ def test_backward_gives_the_lock_away_and_hooks_take_it():
 
 
 def program(seed, rounds):
-    """Everything at once; the result depends on the seed alone."""
+    """Everything at once; the result depends only on the seed."""
     rng = np.random.default_rng(seed)
     weight = bg.asarray(rng.standard_normal((40, 40)), dtype=bg.float64).requires_grad_()
     seen = []
@@ -349,7 +349,7 @@ def child_sum(n):
 
 def test_fork_after_use():
     x = bg.ones((1 << 20,))
-    assert bg.sum(x).item() == 1 << 20  # the pool's threads are there
+    assert bg.sum(x).item() == 1 << 20  # the pool's threads exist
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert pool.map(child_sum, [1 << 20] * 4) == [3.0 * (1 << 20)] * 4
     assert child_sum(1 << 20) == 3.0 * (1 << 20)

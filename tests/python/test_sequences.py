@@ -1,4 +1,4 @@
-"""Tensors of numbers and nested sequences: values and dtypes as NumPy has them, and where not."""
+"""Tensors of numbers and nested sequences: values and dtypes as in NumPy, and the differences."""
 
 import collections
 import enum
@@ -71,7 +71,7 @@ def test_floats_are_rounded_as_numpy_does(data, name):
 
 @given(st.floats(-1e30, 1e30))
 def test_bfloat16_is_the_nearest(value):
-    """Neither neighbour is nearer. ml_dtypes rounds twice, by float32, and is no measure here."""
+    """A tie. ml_dtypes rounds twice, through float32, and is not a reference here."""
     found = bg.asarray([value], dtype="bfloat16").numpy()
     bits = found.view(np.uint16)
     exact = fractions.Fraction(value)

@@ -1,4 +1,4 @@
-"""Text from Python: names that have no UTF-8 raise, paths of any bytes work."""
+"""Text from Python: names without a UTF-8 form raise, paths of any bytes work."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import baregrad as bg
 import pytest
 
-LONE = "\udc80"  # what os.listdir gives for the byte 0x80
+LONE = "\udc80"  # the str that os.listdir returns for the byte 0x80
 NUL = "w\0evil"
 
 
@@ -58,7 +58,7 @@ NAMES = {
     "read_csv label": lambda n, d: bg.data.read_csv(d / "none.csv", label=n),
     "api_version": lambda n, d: bg.ones(1).__array_namespace__(api_version=n),
 }
-# Labels are for people: any text that has UTF-8 is one.
+# A label may be any text with a UTF-8 form.
 WITH_ANY_TEXT = {
     "to_dot": lambda n: bg.graph.to_dot(bg.ones(1, requires_grad=True) * 2, {n: bg.ones(1)}),
     "summary": lambda n: bg.graph.summary(bg.ones(1, requires_grad=True) * 2, [(n, bg.ones(1))]),
@@ -158,7 +158,7 @@ def test_errors_about_paths_that_are_no_utf8(tmp_path):
 
 
 def test_it_holds_with_debug_allocators(tmp_path):
-    """The names again where Python checks its own memory."""
+    """Repeats the tests of names with Python's memory checks."""
     if "BAREGRAD_TEST_CHILD" in os.environ:
         return
     run = subprocess.run(

@@ -1,4 +1,4 @@
-"""A program as a user writes it, for mypy --strict alone: what the package says about its types.
+"""A user's program, checked only by mypy --strict: the types of the package.
 
 Never run: each line is a claim about a type.
 """
@@ -33,7 +33,7 @@ assert_type(bg.__version__, str)
 
 
 class Net(nn.Module):
-    """A module of one's own."""
+    """A user's module."""
 
     def __init__(self) -> None:
         super().__init__()

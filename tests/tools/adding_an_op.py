@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Follows docs/adding_an_op.md to the letter in a scratch copy of the repository, builds it and runs
-the new op's rows: the page is true as long as this passes.
+"""Follows docs/adding_an_op.md in a scratch copy of the repository, builds it and runs the new op's
+rows: the page is correct if this passes.
 
     adding_an_op.py [--jobs N]
 """

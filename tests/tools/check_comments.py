@@ -36,7 +36,7 @@ FOREIGN_NAMES = {
 }
 FOREIGN_SCOPE = re.compile(r"(?:torch|np|numpy|std|Eigen|nb|hwy|hn|mlx)\b(?:::|\.)")
 
-# Raw strings, strings, characters and numbers come first, so that what they hold is no comment.
+# Raw strings, strings, characters and numbers come first: they may contain comment marks.
 CPP_TOKEN = re.compile(
     r'R"(?P<tag>[^()\\\s]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|\b\d[\w\']*|\'(?:\\.|[^\'\\\n])+\''
     r"|(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)",
@@ -53,7 +53,7 @@ PATH = re.compile(
     rf"(?<![\w/$~.<>%:-])(?:\.\.?/)*(?P<path>{PART}(?:/{PART})+/?|{PART}{SUFFIX})(?![\w/:(*<\[])"
 )
 URL = re.compile(r"\w+://[^\s)>\]]+")
-# What the reader fills in (DIR/NAME.jsonl, exp_NAME.cpp), and what a build makes.
+# Names to be filled in (DIR/NAME.jsonl, exp_NAME.cpp), and files made by a build.
 PLACEHOLDER = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?![a-z])|\bbuild\b|\.\.\.")
 
 QUOTED_PATH = re.compile(r"(?<!`)`(?P<path>\w[\w.-]*/[\w./-]*)`(?!`)")
@@ -67,7 +67,8 @@ NAMES = (
     re.compile(r"(?<![\w/.:$<-])(_{0,2}[A-Za-z]\w*_(?:\w+|\*))(?![\w/-]|\.\w)"),
     re.compile(r"(?<![\w/.:$<`-])((?:[A-Z][a-z]\w*[A-Z]|k[A-Z])\w+)"),
 )
-# w_i, x_1: subscripts of mathematics. OUT_FILE: to be filled in, unless it is one of our macros or variables.
+# w_i, x_1: mathematical subscripts. OUT_FILE: to be filled in, unless it is one of our macros or
+# variables.
 NO_NAME = re.compile(r"[A-Za-z]_\w|(?!BG_|BAREGRAD_)[A-Z_]*[A-Z]{2,}[A-Z_]*|\w*NAME\w*")
 
 
@@ -112,7 +113,7 @@ def comments(path: str, text: str) -> list[tuple[int, int]]:
 
 
 class Tree:
-    """What exists: paths, and the words and text of all code."""
+    """The existing paths, and the words and text of all code."""
 
     def __init__(self, texts: dict[str, str]):
         self.spans = {path: comments(path, text) for path, text in texts.items()}
@@ -142,7 +143,7 @@ class Tree:
         return re.search(rf"(?<!\w){re.escape(tail)}(?!\w)", self.code) is not None
 
     def has_word(self, word: str) -> bool:
-        """Members end in an underscore, and so do functions that macros name, which work in place."""
+        """Members end in an underscore, and so do in-place functions whose names macros make."""
         return len(word) < 3 or bool({word, word.rstrip("_"), word + "_"} & self.words)
 
     def has_start(self, start: str) -> bool:
@@ -209,7 +210,7 @@ def missing_names(tree: Tree, text: str):
 
 
 def check(texts: dict[str, str]) -> list[str]:
-    """What is wrong, as `path:line: message`."""
+    """The problems, as `path:line: message`."""
     tree = Tree(texts)
     problems = set()
     for path, text in texts.items():

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that no object of the library waits for a lock of a function-local static.
+"""Checks that no object of the library waits for the lock of a function-local static.
 
 Usage: check_guards.py BUILD_DIR
 
-Such a static is made at its first use, under a lock of the compiler's. A fork while another thread
-makes it leaves the lock closed in the child, which then waits for ever. src/core/made_once.h has
-what to use instead. Thread-local objects have no such lock.
+The compiler initialises such a static at its first use, under a lock. If another thread forks
+during the initialisation, the lock stays closed in the child, which then waits forever.
+src/core/made_once.h has an alternative. Thread-local objects have no such lock.
 """
 
 import pathlib
@@ -13,10 +13,10 @@ import re
 import subprocess
 import sys
 
-# Objects of the library and of the extension. nanobind's own are none of them: its statics are
-# made while the module is imported.
+# Objects of the library and of the extension. nanobind's own objects are exempt: its statics are
+# initialised while the module is imported.
 LIBRARY_FOLDER = re.compile(r"baregrad\w*\.dir")
-# Programs around the library, which nothing links to.
+# Programs that use the library; nothing links to them.
 EXCLUDED = re.compile(r"bench|lab|ladder|test|fuzz|peer|cli")
 GUARD = "__cxa_guard_acquire"
 
@@ -31,7 +31,7 @@ def objects_in(build: pathlib.Path) -> list[pathlib.Path]:
 
 
 def functions_with_guards(path: pathlib.Path) -> list[str]:
-    """Of an object that refers to the guard, the functions that call it."""
+    """The functions of an object that call the guard, if it refers to it."""
     symbols = subprocess.run(["nm", "-u", path], capture_output=True, text=True, check=True).stdout
     if GUARD not in symbols:
         return []

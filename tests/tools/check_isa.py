@@ -45,7 +45,7 @@ ISAS = {
 }
 KERNEL_FOLDER = re.compile(r"baregrad_(?:kernels|ladder)_(\w+)\.dir")
 LIBRARY_FOLDER = re.compile(r"baregrad\w*\.dir")
-# Programs around the library: they may hold loops for one CPU, and nothing links to them.
+# Programs that use the library: they may contain loops for one CPU, and nothing links to them.
 DEFAULT_EXCLUDES = ["*test*", "*bench*", "*fuzz*", "*peer*"]
 
 # A pointer to the exception personality that compilers emit into every object: data, always equal.
@@ -68,7 +68,7 @@ def encoding_of(code: bytes) -> int:
     rest = code[at:]
     if not rest:
         return SSE2
-    # In 64-bit mode these bytes start nothing else; 8F is POP unless its second byte says XOP.
+    # In 64-bit mode these bytes have no other meaning; 8F is POP unless its second byte marks XOP.
     if rest[0] == 0x62:
         return EVEX
     if rest[0] in (0xC4, 0xC5) or (rest[0] == 0x8F and len(rest) > 1 and rest[1] & 0x1F >= 8):
@@ -103,7 +103,7 @@ def demangle(names: list[str]) -> dict[str, str]:
 def check_symbols(obj: pathlib.Path, isa_name: str) -> list[str]:
     """Symbols of a kernel object that another object could share, or that run at load time."""
     isa = ISAS[isa_name]
-    # Length-prefixed, as in a mangled name: 6N_AVX3 is then no part of 10N_AVX3_DL.
+    # Length-prefixed, as in a mangled name: 6N_AVX3 is not a part of 10N_AVX3_DL.
     marks = [f"{len(name)}{name}" for name in isa.namespaces]
     shared, load_time = [], []
     for line in run_tool("nm", "--defined-only", "--format=posix", str(obj)).splitlines():
@@ -129,7 +129,7 @@ def check_symbols(obj: pathlib.Path, isa_name: str) -> list[str]:
 
 
 def check_instructions(obj: pathlib.Path, ceiling: int) -> tuple[list[str], int]:
-    """Functions of an object that hold a newer encoding; and how many instructions were read."""
+    """Functions of an object with a newer encoding, and the number of instructions read."""
     problems = []
     count = 0
     function, reported = "?", None
@@ -142,7 +142,7 @@ def check_instructions(obj: pathlib.Path, ceiling: int) -> tuple[list[str], int]
         elif found := INSTRUCTION.match(line):
             count += 1
             encoding = encoding_of(bytes.fromhex(found[1]))
-            # One line per function says enough.
+            # One line per function is enough.
             if encoding > ceiling and reported != function:
                 reported = function
                 problems.append(
@@ -168,7 +168,7 @@ def find_objects(build: pathlib.Path, excludes: list[str]) -> dict[pathlib.Path,
 
 
 def check(build: pathlib.Path, excludes: list[str]) -> tuple[list[str], str]:
-    """All problems under a build folder, and a line that says what was looked at."""
+    """All problems under a build folder, and a line that summarises the check."""
     objects = find_objects(build, excludes)
     present = {isa for isa in objects.values() if isa is not None}
     problems = [f"{build}: no objects of baregrad_kernels_{isa}" for isa in ISAS.keys() - present]

@@ -27,8 +27,8 @@ LAYERS = [
 ]
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 
-# The op table is data that kernels and ops both read: it lives with the ops, but counts as the
-# kernels' own, and so may include nothing above them.
+# Ops and kernels share this data. The files lie with the ops, but count as part of backends, and so
+# may include nothing above backends.
 SHARED_WITH_BACKENDS = {
     "src/ops/ops.def",
     "src/ops/op_id.h",
@@ -37,7 +37,7 @@ SHARED_WITH_BACKENDS = {
     "src/ops/scalar_math.h",
 }
 
-# The room behind each public header whose name is not that of a room.
+# The room of each public header whose name is not that of a room.
 PUBLIC_ROOMS = {
     "activation": "backends",
     "allocator": "core",
@@ -71,7 +71,7 @@ SOURCE_SUFFIXES = (".h", ".cpp", ".def", ".inc", ".cu")
 
 
 class UnknownRoom(Exception):
-    """A file whose layer nothing states."""
+    """A file without a layer."""
 
 
 def room_of(path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Arguments drawn by chance: some that fit a parameter, some that no caller should pass."""
+"""Random arguments: some fit a parameter, some are invalid."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHAPES = [(), (1,), (3,), (2, 3), (3, 3), (3, 2), (0,), (0, 3), (2, 0, 3), (2, 3
 SHAPES += [(2, 1, 3), (1, 1, 2, 4, 4), (1,) * 16, (2, 2, 2, 2), (4, 2, 5)]
 NUMPY_TYPES = ["f2", "f4", "f8", ">f4", ">i8", "i1", "u8", "?", "c8", "c16", "U3", "S2", "M8[s]"]
 
-# What the names of parameters say about fitting arguments.
+# Names of parameters and arguments that fit them.
 AXES = {"axis", "axes", "dim", "dims", "start_dim", "end_dim", "source", "destination", "dim0"}
 AXES |= {"dim1", "axis1", "axis2"}
 TENSORS = {"x", "x1", "x2", "input", "other", "a", "b", "tensor", "value", "target", "weight", "bias"}
@@ -45,7 +45,7 @@ CALLABLES = {"fn", "function", "hook", "transform", "lr_lambda", "func", "closur
 
 
 def build(make: Any) -> Any:
-    """What it makes, None where it cannot."""
+    """The result of a maker; None if it fails."""
     try:
         return make()
     except Exception:  # noqa: BLE001: an argument that cannot be made is not this test's subject
@@ -111,7 +111,7 @@ class Draw:
         elif kind == 9 and dtype in DTYPES[9:]:
             x = x.requires_grad_() * 2
         elif kind == 10:
-            # The array is gone, its memory is not.
+            # The array is freed, its memory is still in use.
             x = bg.asarray(np.ones((2, 3), dtype=np.float32))
         elif kind == 11:
             x = build(lambda: bg.asarray(objects.read_only_array()))
@@ -211,7 +211,7 @@ class Draw:
         return made
 
     def object(self) -> Any:
-        """Raises, lies, or is of a strange kind."""
+        """Raises, returns wrong values, or has an unusual type."""
         nasty = [
             lambda: objects.raising(*objects.CONVERSIONS),
             lambda: objects.raising(self.choice(objects.CONVERSIONS)),
@@ -283,7 +283,7 @@ class Draw:
         return build(self.choice(nasty))
 
     def nasty(self) -> Any:
-        """Anything at all."""
+        """Any object."""
         kind = self.random.randrange(20)
         if kind < 5:
             return self.tensor()
@@ -307,7 +307,7 @@ class Draw:
             return self.choice(DTYPES)
         return self.object()
 
-    # ---- What fits a parameter
+    # ---- Fitting arguments
 
     def fitting(self, parameter: Parameter) -> Any:
         name, note = parameter.name.lower(), parameter.annotation
@@ -361,7 +361,7 @@ class Draw:
             keys = [self.text() for _ in range(self.choice([0, 0, 0, 1, 2]))]
             return args, {key: self.nasty() for key in keys}
         parameters = self.choice(signatures)
-        # With how many of the arguments wrong?
+        # The number of wrong arguments.
         spoil = 0.0 if how < 0.35 else self.choice([0.2, 0.2, 0.5, 1.0])
         wrong = self.random.randrange(len(parameters)) if parameters and spoil == 0.2 else -1
         args, keywords, by_name = [], {}, False

@@ -1,4 +1,4 @@
-"""Makes hostile calls in this process. Started by watch.py, or by hand to make a call again."""
+"""Makes hostile calls in this process. Started by watch.py, or by hand to repeat a call."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from hostile.surface import Target, targets
 
 MEMORY = 192 << 20  # of tensors
 ADDRESSES = 3 << 30  # of the process
-# Texts of C++ libraries, which say nothing to whoever wrote Python.
+# Messages of C++ libraries, which mean nothing to a Python programmer.
 INTERNAL = ("std::", "vector::", "basic_string", "bad_any", "bad optional", "map::at", "::_M_")
 INTERNAL += ("nanobind::", "__shared_ptr", "unordered_map", "mutex", "Unable to convert")
-# May say so: Python's own errors, or of the objects that are passed.
+# Other messages are allowed: those of Python itself, or of the passed objects.
 WITHOUT_TEXT = (MemoryError, StopIteration, NotImplementedError, AssertionError, KeyError)
 
 
 def settle() -> None:
-    """Undoes what a call may have changed for the whole process."""
+    """Restores the global settings that a call may have changed."""
     bg.autograd._autograd._set_grad_enabled(True)
     bg.memory.set_limit(MEMORY)
     bg.set_num_threads(1)
@@ -41,7 +41,7 @@ def settle() -> None:
 
 
 def unusual(error: BaseException) -> str:
-    """Why an error is none that a caller should see; empty for a good one."""
+    """The reason why an error is not acceptable; empty for a good one."""
     try:
         text = str(error)
     except Exception:  # noqa: BLE001: a KeyError shows its key, which may be one of ours
@@ -64,7 +64,7 @@ def unusual(error: BaseException) -> str:
 
 def poke(result: Any, draw: Draw) -> None:
     """Uses a result as a program would."""
-    # A call that returned with an error pending fails here.
+    # A call that returned while an error was pending fails here.
     if draw.chance(0.5) or result is None:
         return
     kind = draw.random.randrange(4)
@@ -90,7 +90,7 @@ class Caller:
             self.make = instances.maker(name, target.owner)
 
     def prepare(self, number: int) -> tuple[Callable[[], Any], Draw, list[Any]]:
-        """The call of this number: what makes it, and with what."""
+        """The call with this number: the callable and its arguments."""
         target = self.target
         draw = Draw(f"{self.seed}/{target.name}/{number}")
         args, keywords = draw.call(target.signatures)
@@ -129,7 +129,7 @@ class Caller:
         return lambda: getattr(self_, name)(*args, **keywords), draw, shown
 
     def call(self, number: int) -> BaseException | None:
-        """Makes one call; the error that came out of it."""
+        """Makes one call; returns the error that it raised."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -144,7 +144,7 @@ class Caller:
 
 
 def describe(value: Any, depth: int = 4) -> str:
-    """Short, and without calling methods of the value."""
+    """A short text, made without calling methods of the value."""
     kind = type(value)
     if (kind is tuple or kind is list) and depth > 0:
         return f"{kind.__name__}({', '.join(describe(v, depth - 1) for v in value[:6])})"
@@ -158,7 +158,7 @@ def describe(value: Any, depth: int = 4) -> str:
 
 
 class Report:
-    """Lines to a file, and the place of the running call in shared memory for the watcher."""
+    """Writes lines to a file, and the number of the running call to shared memory for the watcher."""
 
     def __init__(self, path: str | None, progress: str | None) -> None:
         self.file = open(path, "a", encoding="utf-8") if path else sys.stdout

@@ -131,7 +131,7 @@ MAKE["optim.lr_scheduler.SequentialLR"] = _sequential_schedule
 
 
 def maker(name: str, kind: type) -> Callable[[], Any]:
-    """Makes a working object of a public class; raises TypeError where nobody has said how."""
+    """Makes a valid object of a public class; raises TypeError for a class that is missing here."""
     short = name.removeprefix("baregrad.")
     if short in MAKE:
         return MAKE[short]

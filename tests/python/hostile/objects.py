@@ -1,4 +1,4 @@
-"""Python objects that raise, lie, or change a container while it is read."""
+"""Python objects that raise, return wrong values, or change a container while it is read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import baregrad as bg
 
 
 class Hostility(Exception):
-    """Raised by the objects below: seen by the caller unchanged, or replaced by our own error."""
+    """Raised by the objects below. It must reach the caller unchanged, or be replaced by our own
+    error."""
 
 
 CONVERSIONS = (
@@ -31,10 +32,10 @@ def raising(*names: str) -> Any:
 
 
 def answering(value: Any, *names: str) -> Any:
-    """An object whose methods of these names return the value, right or wrong."""
+    """An object whose methods of these names return the value, valid or not."""
 
     def answer(self: Any, *args: Any, **keywords: Any) -> Any:
-        # Sequences end: Python itself never comes back from list() of one that does not.
+        # Iteration ends: Python's own list() never returns for an endless sequence.
         if args and type(args[0]) is int and args[0] > 100:
             raise IndexError(args[0])
         return value
@@ -43,7 +44,7 @@ def answering(value: Any, *names: str) -> Any:
 
 
 class Anything:
-    """Has every attribute, and is called with everything."""
+    """Has every attribute, and accepts every call."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -55,13 +56,13 @@ class Anything:
 
 
 class Pretends:
-    """Says that it is a tensor."""
+    """Claims to be a tensor."""
 
     __class__ = property(lambda self: bg.Tensor)  # type: ignore[assignment]
 
 
 class LongerThanItIs:
-    """A sequence whose length is not that of its items."""
+    """A sequence whose length differs from the number of its items."""
 
     def __init__(self, length: int, items: int) -> None:
         self.length = length
@@ -77,7 +78,7 @@ class LongerThanItIs:
 
 
 class Clears:
-    """Empties its container at the first conversion, and answers with a number."""
+    """Empties its container at the first conversion, and returns a number."""
 
     def __init__(self, container: Any, answer: Any = 1) -> None:
         self.container = container
@@ -176,14 +177,14 @@ class SubTensor(bg.Tensor):
 
 
 class SubModule(bg.nn.Module):
-    """A module that never called its base."""
+    """A module that never called the constructor of its base."""
 
     def __init__(self) -> None:
         pass
 
 
 class ModuleThat(bg.nn.Module):
-    """A module whose forward does what it is told."""
+    """A module with a given forward."""
 
     def __init__(self, does: Any) -> None:
         super().__init__()
@@ -207,7 +208,7 @@ class Function(bg.autograd.Function):
 
 
 class BadFunction(bg.autograd.Function):
-    """A Function that keeps its output, and whose backward gives anything."""
+    """A Function that keeps its output, and whose backward returns any object."""
 
     gives: Any = None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import baregrad as bg
 
-# Dunder names that belong to Python's own machinery of classes.
+# Dunder names of Python's own class machinery.
 NOT_CALLED = {
     "__abstractmethods__",
     "__annotations__",
@@ -31,7 +31,7 @@ NOT_CALLED = {
     "__subclasshook__",
     "__weakref__",
 }
-# Records of experiments, drawn with matplotlib: a program rather than a library.
+# Records and pictures of experiments: a program rather than a library.
 LEFT_OUT = {"baregrad.lab"}
 
 
@@ -92,7 +92,7 @@ def public_classes() -> dict[str, type]:
 
 
 def targets() -> list[Target]:
-    """Everything that is called, by name. What a class inherits from a public one is left to it."""
+    """All targets by name. Methods inherited from a public class belong to that class."""
     out: dict[str, Target] = {}
     functions: dict[int, str] = {}
     classes = public_classes()
@@ -104,7 +104,7 @@ def targets() -> list[Target]:
             if (key.startswith("_") and not dunder) or not callable(value) or not _is_ours(value):
                 continue
             name = f"{module.__name__}.{key}"
-            # The same function under two names of modules is one target.
+            # The same function under the names of two modules is one target.
             if id(value) in functions:
                 continue
             functions[id(value)] = name
@@ -146,7 +146,7 @@ def _members(prefix: str, kind: type, public: set[type]) -> Iterator[Target]:
 
 
 def signatures_of(value: Callable[..., Any]) -> list[list[Parameter]]:
-    """What is known about the parameters; empty where nothing is."""
+    """The known parameters; empty if none are known."""
     texts = getattr(value, "__nb_signature__", None)
     if texts:
         return [found for text in texts if (found := _parsed(text[0])) is not None]
@@ -164,7 +164,7 @@ def signatures_of(value: Callable[..., Any]) -> list[list[Parameter]]:
 
 
 def _parsed(text: str) -> list[Parameter] | None:
-    """Parameters out of nanobind's text; defaults are written as backslash and number."""
+    """Parses parameters from nanobind's text; defaults are written as backslash and number."""
     text = text.replace("\\", "0x")
     try:
         function = ast.parse(text + ": ...").body[0]

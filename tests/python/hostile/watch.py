@@ -1,4 +1,4 @@
-"""Starts processes that make hostile calls, and reports what did not end in a good error."""
+"""Starts processes that make hostile calls, and reports calls without a good error."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import time
 from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
-# A call may use this much time of the processor, and wait this long.
+# The limits of a call: CPU time, and waiting time.
 CPU_SECONDS = 5.0
 WALL_SECONDS = 60.0
-# Calls that write files wait for the disk, which takes longer than all others together.
+# Calls that write files wait for the disk, which takes longer than all other calls.
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 @dataclass
 class Finding:
-    """One call that did not end as it should."""
+    """A call with an unacceptable end."""
 
     what: str
     target: str
@@ -55,7 +55,7 @@ def _environment(debug: bool) -> dict[str, str]:
 def watch(
     names: list[str], seed: int, calls: int, debug: bool = False
 ) -> tuple[list[Finding], int]:
-    """Calls of these targets; what went wrong, and how many calls were made."""
+    """Makes calls of these targets; returns the failures and the number of calls."""
     findings: list[Finding] = []
     made = 0
     remaining = sorted(names)
@@ -68,7 +68,8 @@ def watch(
             made += child.made()
         if ended:
             break
-        # On with the call after the one that ended the process, unless the target ends too many.
+        # Continues with the call after the one that ended the process, unless the target ends too
+        # many.
         last = findings[-1]
         remaining = remaining[remaining.index(last.target) :]
         first = last.number + 1
@@ -94,7 +95,7 @@ class _Child:
         self.how = ""
 
     def run(self) -> bool:
-        """Whether it came to its end."""
+        """Whether it ran to its end."""
         command = [sys.executable, "-B", "-m", "hostile.calls", "--seed", str(self.seed)]
         command += ["--calls", str(self.calls), "--first", str(self.first)]
         command += ["--report", str(self.report), "--progress", str(self.progress)]
@@ -113,7 +114,7 @@ class _Child:
         return child.returncode == 0 and not hung
 
     def _wait(self, child: subprocess.Popen[bytes]) -> bool:
-        """Until the process ends; True when it had to be ended, since a call did not return."""
+        """Waits until the process ends; True if it had to be killed, since a call did not return."""
         place, cpu, wall = b"", 0.0, time.monotonic()
         while True:
             try:
@@ -141,13 +142,14 @@ class _Child:
         return max(0, struct.unpack("qq", self.progress.read_bytes())[1])
 
     def made(self) -> int:
-        """Calls that were made and came back."""
+        """The number of calls that returned."""
         done = sum(int(fields[2]) for fields in self._lines() if fields[0] == "done")
         whole = len(self.names) == sum(fields[0] == "done" for fields in self._lines())
         return done if whole else done + self._number() + 1
 
     def findings(self, ended: bool) -> list[Finding]:
-        """What went wrong; the last one is what ended the process, where it did not end by itself."""
+        """The failures; the last one is the call that ended the process, if it did not end by
+        itself."""
         out = []
         done = set()
         for fields in self._lines():

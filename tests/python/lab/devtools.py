@@ -1,4 +1,5 @@
-"""Chromium without a window, spoken to over its DevTools pipe: file descriptors 3 and 4, messages end with a zero."""
+"""Drives headless Chromium over its DevTools pipe: file descriptors 3 and 4, messages end with a
+zero byte."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def find_browser() -> str | None:
 
 
 def _pipe() -> tuple[int, int]:
-    """Two ends above the numbers that the browser wants for itself."""
+    """Two descriptors above the numbers that the browser uses itself."""
     ends = os.pipe()
     high = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends)
     for end in ends:
@@ -33,7 +34,8 @@ def _pipe() -> tuple[int, int]:
 
 
 class Browser:
-    """One process with a profile that is thrown away. Events that arrive meanwhile are kept in `events`."""
+    """One browser process with a temporary profile. `events` keeps the events that arrive
+    meanwhile."""
 
     def __init__(self, program: str, seconds: float = 90) -> None:
         self.seconds = seconds
@@ -47,7 +49,7 @@ class Browser:
         arguments = [
             program,
             "--headless=new",
-            "--no-sandbox",  # root cannot have one, and it opens nothing but our file
+            "--no-sandbox",  # root cannot use the sandbox, and the browser opens only our file
             "--disable-gpu",
             "--disable-dev-shm-usage",
             "--disable-background-networking",
@@ -96,7 +98,7 @@ class Browser:
         return message
 
     def send(self, method: str, session: str | None = None, **parameters: Any) -> Message:
-        """A command and its result."""
+        """Sends a command and returns its result."""
         self._number += 1
         command: Message = {"id": self._number, "method": method, "params": parameters}
         if session:
@@ -115,13 +117,13 @@ class Browser:
                 return message.get("result", {})  # type: ignore[no-any-return]
 
     def wait_for(self, event: str, session: str) -> None:
-        """Until the event has happened in the session."""
+        """Waits for the event in the session."""
         deadline = time.monotonic() + self.seconds
         while not any(each.get("method") == event and each.get("sessionId") == session for each in self.events):
             self.events.append(self._receive(deadline))
 
     def new_tab(self) -> str:
-        """A session with an empty page of its own."""
+        """A session with a new empty page."""
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         session: str = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         return session

@@ -1,4 +1,4 @@
-"""Which numbers of a Markdown page stand in no record."""
+"""Finds numbers of a Markdown page that are in no record."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-# What one of a unit is in the units of records: those of their field names, or a share.
+# The value of a unit in the units of records: those of their field names, or a share.
 UNITS: dict[str, tuple[float, ...]] = {
     "%": (1, 0.01),
     "ns": (1,),
@@ -34,14 +34,14 @@ UNITS: dict[str, tuple[float, ...]] = {
 }
 _UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
 _NUMBER = r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)*"
-# Not what belongs to a word: L1, float32, AVX-512, 2³².
+# Not numbers that are part of a word: L1, float32, AVX-512, 2³².
 _TOKEN = re.compile(rf"(?<![\w.,-])-?({_NUMBER})(?![\w]|[.,]\d)(?:[ \u00a0]?({_UNIT})(?![\w/]))?")
 _HEADING_UNIT = re.compile(rf"(?<![\w/])({_UNIT})(?![\w/])")
 _CELL_END = re.compile(r"(?<!\\)\|")
 
 
 class Known:
-    """The numbers of records: those that are numbers, and those inside of texts."""
+    """The numbers of records, including those inside texts."""
 
     def __init__(self, records: Iterable[Any]) -> None:
         self.words: set[str] = set()
@@ -64,7 +64,7 @@ class Known:
             values.add(abs(float(value)))
 
     def has(self, printed: str, scales: tuple[float, ...]) -> bool:
-        """Whether a record, rounded as it is printed, is this number."""
+        """Whether a record, rounded as it is printed, equals this number."""
         if printed in self.words or printed.replace(",", "") in self.words:
             return True
         if printed.count(".") > 1:
@@ -79,7 +79,7 @@ class Known:
 
 
 def _prose(markdown: str) -> str:
-    """Without code, the targets of links and the marks of escapes."""
+    """The text without code, link targets and escapes."""
     text = re.sub(r"```.*?```", "", markdown, flags=re.DOTALL)
     text = re.sub(r"`[^`\n]*`", "", text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
@@ -91,8 +91,8 @@ def _units_in(text: str) -> tuple[str, ...]:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Texts with the units that a number in them may have without saying so: those of its column's heading, or else
-    of the line above its table."""
+    """Texts, each with the units that its numbers may have implicitly: those of the column's
+    heading, or else of the line above the table."""
     caption = ""
     units: list[tuple[str, ...]] = []
     for line in text.split("\n"):
@@ -108,7 +108,7 @@ def _pieces(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def unknown_numbers(markdown: str, known: Known) -> list[str]:
-    """Numbers that no record explains, each with what stands around it."""
+    """Numbers that no record explains, each with its context."""
     unknown = []
     for text, units in _pieces(_prose(markdown)):
         for found in _TOKEN.finditer(text):

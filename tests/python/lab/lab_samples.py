@@ -58,7 +58,8 @@ END = {"kind": "end", "seconds": 2.5}
 def product(
     group: str, name: str, shape: tuple[int, int, int], dtype: str, threads: int, rate: float
 ) -> dict[str, Any]:
-    """A record of a product of m x k by k x n at so many GFLOP/s, as the ladder and the wall write them."""
+    """A record of a product of m x k by k x n at a given rate, in the form of the ladder and the
+    wall."""
     m, n, k = shape
     ns = 2 * m * n * k / rate
     return {
@@ -81,7 +82,7 @@ def product(
 
 
 def write_run(folder: pathlib.Path, name: str, records: list[dict[str, Any]], tail: str = "") -> pathlib.Path:
-    """A file of records, with whatever an interruption left behind them."""
+    """Writes a file of records, with the remains of an interruption."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records) + tail, encoding="utf-8")
@@ -89,7 +90,7 @@ def write_run(folder: pathlib.Path, name: str, records: list[dict[str, Any]], ta
 
 
 def sample_page(experiment: Experiment, run: dict[str, Experiment]) -> Page:
-    """One block of each kind, with characters that HTML and Markdown take for their own."""
+    """One block of each kind, with special characters of HTML and Markdown."""
     seen = experiment.of("seen")
     figure, axes = style.new_figure()
     axes.plot([1, 2, 3], [1, 4, 9], label="squares", **style.line(0, ours=True))
@@ -116,7 +117,7 @@ def failing_page(experiment: Experiment, run: dict[str, Experiment]) -> Page:
 
 
 def fake_page(monkeypatch: Any, name: str, build: Any) -> None:
-    """Lets `build` stand for the page module of an experiment."""
+    """Replaces the page module of an experiment by `build`."""
     module = types.ModuleType(f"baregrad.lab.pages.{name}")
     module.build = build  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, f"baregrad.lab.pages.{name}", module)

@@ -117,7 +117,7 @@ def test_everything_was_measured() -> None:
 
 def test_nothing_was_counted() -> None:
     page, experiment = page_of([*picks(), *dots(DOTS), *code()])
-    # Nobody foresees more than half of a coin's tosses.
+    # At most half of the tosses of a coin can be predicted.
     assert experiment.derived["cost of a misprediction, ns"] == pytest.approx(7.0)
     assert "which is what a tossed coin makes anybody miss" in prose(page)
     assert "of the instructions" not in prose(page)
@@ -125,7 +125,7 @@ def test_nothing_was_counted() -> None:
 
 
 def test_sentences_follow_the_numbers() -> None:
-    # Random order costs nothing, unrolling helps alone, many sums do no harm.
+    # Random order costs nothing, unrolling alone helps, several sums do no harm.
     page, _ = page_of([*picks(1.0), *dots({(1, 1): 0.8, (32, 1): 0.4, (32, 32): 0.2}), *counts()])
     assert "unexpected" not in page.result
     assert "price of one misprediction" not in prose(page)

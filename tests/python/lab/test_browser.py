@@ -1,7 +1,7 @@
-"""The report in a real browser: at a desk, on a phone, in the dark.
+"""The report in a real browser: on a desktop, on a phone, in dark mode.
 
 BAREGRAD_LAB_REPORT names the folder of a report; without it one is made of hand-made records.
-BAREGRAD_LAB_SCREENSHOTS names a folder for pictures of what was seen.
+BAREGRAD_LAB_SCREENSHOTS names a folder for screenshots.
 BAREGRAD_LAB_BROWSER_REQUIRED=1 makes a missing browser a failure.
 """
 
@@ -76,7 +76,7 @@ def browser() -> Iterator[Browser]:
 
 
 def wide_page(experiment: Any, run: Any) -> Page:
-    """What is most likely to be wider than a phone."""
+    """The elements that are most likely to be wider than a phone."""
     page = sample_page(experiment, run)
     cells = [f"{i}00,000 GFLOP/s" for i in range(12)]
     page.blocks += [Table(["rung", *cells], [["naive", *cells]] * 3), Code("x" * 300), Text("`" + "y" * 200 + "`")]

@@ -16,7 +16,7 @@ SIZE = 1024
 
 
 def matrices() -> list[Record]:
-    """Columns take ten times as long as rows in memory and as long as rows elsewhere."""
+    """In memory, columns take ten times as long as rows; at other levels the times are equal."""
     records = []
     for level in LEVELS:
         for name in [f"{kind}:{order}" for kind in ("sum", "fill") for order in ("rows", "columns", "tiles")] + [
@@ -68,7 +68,7 @@ def count(name: str, size: int, misses: float) -> Record:
 
 
 def counts() -> list[Record]:
-    """One miss per line of 16 floats, but for columns: one per element."""
+    """One miss per line of 16 floats, except columns: one per element."""
     records = [count(f"stride:{stride}", SIZE, SIZE / 16) for stride in (1, 4, 16)]
     for record in matrices()[:8]:
         slow = record["name"].partition(":")[2] in ("columns", "naive")
@@ -92,7 +92,7 @@ def table(page: Page, heading: str) -> list[list[str]]:
 def test_everything_was_measured() -> None:
     page, experiment = page_of([*matrices(), *strides(), *pages(2.5), *pitches(4.0), *counts()])
     assert "0.500 ns per element by rows and 5.00 ns by columns, 10.0× as long" in page.result
-    # At one line an element: (0.5 - 0.1) ns / 1 miss, and so on.
+    # With one line per element: (0.5 - 0.1) ns / 1 miss, and so on.
     assert "0.400 ns from L2, 1.00 ns from L3, 4.00 ns from memory" in page.result
     assert experiment.derived["cost of a miss served by L3, ns"] == pytest.approx(1.0)
     lines = [["0.0625", "100 %"], ["0.250", "25.0 %"], ["1.00", "6.25 %"]]

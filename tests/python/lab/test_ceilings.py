@@ -1,4 +1,4 @@
-"""The page on what the machine can do, from records made by hand."""
+"""The page of `ceilings`, from records made by hand."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""docs/lab: pages follow from the committed records, and every number in them can be found there.
+"""docs/lab: pages follow from the committed records, and every number in them is in these records.
 
-BAREGRAD_LAB_DOCS names another folder to look at, before it is committed.
+BAREGRAD_LAB_DOCS names another folder to check, before it is committed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def read_records(path: pathlib.Path) -> list[dict[str, object]]:
 
 
 def known_to(folder: pathlib.Path, page: str) -> Known:
-    """The records behind a page: its experiment's and what was derived; behind the story, all."""
+    """The records of a page: those of its experiment and derived values; for the overview, all."""
     names = ORDER if page == "README" else (page,)
     records = read_records(folder / "data" / "derived.jsonl")
     for name in names:
@@ -39,7 +39,7 @@ def known_to(folder: pathlib.Path, page: str) -> Known:
 
 @pytest.fixture(scope="module")
 def again(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """docs/lab, written again from its own records."""
+    """Writes docs/lab again from its own records."""
     assert (DOCS / "data").is_dir(), "docs/lab is missing: python -m baregrad.lab docs RUN docs/lab"
     folder = tmp_path_factory.mktemp("docs")
     write_docs(DOCS / "data", folder)
@@ -74,7 +74,8 @@ class TestCommitted:
 
 
 def assert_same_drawing(one: str, other: str, name: str) -> None:
-    """Equal but for the last digits of coordinates, which are the C library's, and names made from them."""
+    """Equal except for the last digits of coordinates, which depend on the C library, and names
+    made from them."""
     parts = [re.split(r"(-?\d+\.?\d*)", re.sub(r"\b[a-z][0-9a-f]{10}\b", "id", text)) for text in (one, other)]
     assert parts[0][::2] == parts[1][::2], name
     for a, b in zip(parts[0][1::2], parts[1][1::2], strict=True):

@@ -14,7 +14,7 @@ from baregrad.lab.page import Heading, Page, Picture, Table, Text  # noqa: E402
 from baregrad.lab.pages import ladder  # noqa: E402
 from baregrad.lab.records import Experiment, Record  # noqa: E402
 
-# GFLOP/s of each rung, whatever the size: factors are then easy to see.
+# GFLOP/s of each rung, for every size: factors are easy to see.
 RATES = {
     "naive": 1.0,
     "reordered": 5.0,
@@ -41,7 +41,7 @@ def introduction() -> list[Record]:
 
 
 def ceilings(threads: list[int]) -> list[Record]:
-    # The first of a run may have been disturbed: the best counts.
+    # The first record of a run may have been disturbed: the best one counts.
     return [
         {"kind": "ceiling", "dtype": "float32", "threads": t, "gflop_per_s": t * rate}
         for t in threads
@@ -94,7 +94,7 @@ def prose(page: Page) -> str:
 
 
 def said_in_panel(page: Page, title: str) -> list[str]:
-    """Words beside the bars of a panel of the picture of counts."""
+    """The labels beside the bars of a panel of the picture of counts."""
     (picture,) = [block for block in page.blocks if isinstance(block, Picture) and block.name == "counts"]
     (axes,) = [axes for axes in picture.figure.axes if axes.get_title() == title]
     return [words.get_text() for words in axes.texts]

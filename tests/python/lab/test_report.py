@@ -149,7 +149,7 @@ class TestMarks:
 
 
 class Elements(html.parser.HTMLParser):
-    """Tags of a page, checked for being closed in order."""
+    """Checks that the tags of a page are closed in order."""
 
     VOID = {"meta", "link", "img", "br"}
 

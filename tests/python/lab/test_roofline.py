@@ -110,7 +110,7 @@ def test_who_writes_where_it_reads_has_a_roof_of_its_own() -> None:
     (picture,) = [block for block in page.blocks if isinstance(block, Picture)]
     drawn = [line.get_label() for line in picture.figure.axes[1].lines]
     assert drawn == ["memory, 10.0 GB/s", "memory, in place, 20.0 GB/s", "multiply-adds, 100 GFLOP/s"]
-    # Records of before: the same roof for everybody.
+    # Older records: the same roof for all kernels.
     old = measured([*ROOFS, step])
     assert "Above the roof drawn for it: `AdamW`." in prose(roofline.build(old, {}))
     assert old.derived["share AdamW"] == pytest.approx(1.6)
@@ -161,11 +161,11 @@ def test_a_label_keeps_off_a_line_where_it_can() -> None:
     (place,) = labels.choose_places([(200.0, 150.0)], ["a point"], room, [((0.0, 150.0), (400.0, 150.0))])
     box = labels._text_box("a point", *place)
     assert not box.bottom < 150 < box.top
-    # A line of its own does not go across the text beside it.
+    # A label's line does not cross the text beside it.
     ends = labels.choose_places([(100.0, 100.0), (100.0, 104.0)], ["a long name", "b"], room)
     first = labels._text_box("a long name", *ends[0])
     assert not labels._any_meet(labels._along((100.0, 104.0), ends[1]), [first])
-    # No room beside the line: across it, but inside.
+    # No place beside the line: across it, but inside the axes.
     low = labels.Box(0, 140, 400, 160)
     (place,) = labels.choose_places([(200.0, 150.0)], ["a point"], low, [((0.0, 150.0), (400.0, 150.0))])
     assert labels._text_box("a point", *place).inside(low)

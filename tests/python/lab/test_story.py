@@ -1,4 +1,5 @@
-"""The story of a run: its numbers follow from the ladder's records, its sentences from its numbers."""
+"""The overview of a run: its numbers follow from the ladder's records, its sentences from its
+numbers."""
 
 from __future__ import annotations
 
@@ -63,5 +64,5 @@ def test_the_story_has_every_page_and_the_way_up() -> None:
                  "| The engine's own | 25.0 ms | 80.0 | 80.0 % | 80.0× |",
                  "- [energy](energy.md): Is 1 \\< 2 & so on? `baregrad lab energy --quick`"]:  # fmt: skip
         assert part in text, part
-    # Only what was derived or recorded is said, and this sum of seconds is derived too.
+    # The text contains only derived or recorded numbers, and this sum of seconds is derived too.
     assert run["ladder"].derived["story: seconds of all experiments"] == 32

@@ -86,7 +86,7 @@ def test_whole() -> None:
     assert "7.00 page faults a step. Put down to them, the difference is 143 µs a fault" in text  # 1 ms by 7
     assert "PyTorch is ahead in no cell" in text
     assert "up to 120 times a step" in text
-    # The times were made with 5 µs, 6 µs and 300 µs a step and 0.01 ns an operation.
+    # The times were computed with 5 µs, 6 µs and 300 µs per step and 0.01 ns per operation.
     assert asked.derived["model/baregrad/crossover_flops"] == pytest.approx(0.5e6)
     assert asked.derived["model/PyTorch, fused AdamW/crossover_flops"] == pytest.approx(30e6)
     smallest = asked.derived["pytorch_to_ours/16/1"]

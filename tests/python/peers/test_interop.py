@@ -87,7 +87,7 @@ def test_capsules_of_pytorch():
 
 
 def test_memory_lives_as_long_as_either_side():
-    # PyTorch's tensor on NumPy's memory on ours, and back again.
+    # PyTorch's tensor on NumPy's memory on ours, and back.
     a = np.arange(1000.0).view(type("Owned", (np.ndarray,), {}))
     watch = weakref.ref(a)
     t = torch.from_dlpack(bg.asarray(a))

@@ -40,7 +40,7 @@ def copy_weights(ours, theirs):
     with torch.no_grad():
         for name, tensor in theirs.state_dict().items():
             if tensor.is_floating_point():
-                # Away from zeros and ones, so that a bias or a gain that is not used shows.
+                # Away from zeros and ones, so that an unused bias or gain is detected.
                 tensor.add_(torch.from_numpy(0.1 * np.abs(floats(*tensor.shape))))
     state = {k: bg.asarray(v.numpy().copy()) for k, v in theirs.state_dict().items()}
     assert list(ours.state_dict()) == list(state)
@@ -182,7 +182,7 @@ def test_attention(kwargs):
     key = floats(5, 3, kwargs.get("kdim", 8))
     value = floats(5, 3, kwargs.get("vdim", 8))
     query = floats(5, 4, 8) if kwargs.get("batch_first") else floats(4, 3, 8)
-    # PyTorch's out_proj is of a class of its own, with the same numbers.
+    # PyTorch's out_proj has a class of its own, with the same numbers.
     check(ours, theirs, query, key, value, tolerance=3e-5, check_repr=False)
 
 
@@ -339,7 +339,7 @@ def mlp(nn):
 
 
 def cnn(nn):
-    # No bias before a BatchNorm: its gradient is the noise of rounding, which AdamW would amplify.
+    # No bias before a BatchNorm: its gradient is rounding noise, which AdamW would amplify.
     return nn.Sequential(
         nn.Conv2d(1, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(4, 8, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4),

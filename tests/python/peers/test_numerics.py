@@ -1,4 +1,5 @@
-"""Numerics at the edges, random cases: half precision, norms of all orders, gradients at corners, variances."""
+"""Numerical edge cases, random: half precision, norms of all orders, gradients at corners,
+variances."""
 
 import itertools
 import math
@@ -17,7 +18,7 @@ HALVES = ["float16", "bfloat16"]
 
 def both(values, dtype="float64", requires_grad=False):
     theirs = torch.tensor(values.tolist(), dtype=torch.float64).to(getattr(torch, dtype))
-    # Through float64: what both hold is the same, rounded once.
+    # Through float64: values that both represent are equal, rounded once.
     mine = bg.asarray(theirs.double().tolist(), dtype=bg.float64).reshape(tuple(theirs.shape))
     mine = mine.astype(getattr(bg, dtype))
     return (mine.requires_grad_(), theirs.requires_grad_()) if requires_grad else (mine, theirs)
@@ -36,7 +37,8 @@ def rounded(exact, dtype):
 
 
 def spread(random, dtype, shape):
-    """Magnitudes whose squares and powers leave the range of the dtype although norms and means need not."""
+    """Magnitudes whose squares and powers leave the range of the dtype, although norms and means do
+    not."""
     top = 4.3 if dtype == "float16" else 30
     return random.choice([-1.0, 1.0], shape) * 10.0 ** random.uniform(-2, top, shape)
 
@@ -78,7 +80,8 @@ COMPOSED = {
 def test_half_precision_is_rounded_once(name, dtype):
     count, call = COMPOSED[name]
     random = np.random.default_rng(len(name))
-    # One unit in the last place beside the correctly rounded result: inputs that are made by another op round first.
+    # One unit in the last place around the correctly rounded result: inputs computed by another op
+    # are rounded first.
     ulp = 2.0 ** (-10 if dtype == "float16" else -7)
     inner = 4 if name in ("bce", "kl_div", "nll", "var") else 1
     for _ in range(10):
@@ -194,7 +197,7 @@ def test_variances():
         level = 10.0 ** random.integers(-15, 15)
         dtype = random.choice(["float32", "float64"])
         x, y = both(level * (1 + random.normal(size=shape) * 1e-3), dtype)
-        # Against float64 two-pass on exact differences to the first element.
+        # Compared with two-pass float64 on exact differences to the first element.
         exact = y.double() - y.double()[:, :1]
         for dim, unbiased in [(1, True), (1, False)]:
             mine = numbers(x.var(dim, unbiased))

@@ -37,13 +37,13 @@ CASES = [
         initial_accumulator_value=[0.0, 0.5], eps=[1e-10, 1e-3], maximize=[False, True])),
     *((kind, {}) for kind in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")),
 ]  # fmt: skip
-# By the greatest that elements are, some 3 here; rounding differs by the order of operations.
+# Relative to the greatest element, some 3 here; rounding depends on the order of operations.
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5}
 
 
 @functools.cache
 def gradients(dtype):
-    """The same for all: by step and parameter, ours and theirs."""
+    """The same gradients for all: by step and parameter, ours and theirs."""
     rng = np.random.default_rng(1)
     arrays = [[np.asarray(rng.normal(size=s), dtype) for s in SHAPES] for _ in range(STEPS)]
     return [[(bg.tensor(g), torch.tensor(g)) for g in step] for step in arrays]
@@ -136,7 +136,7 @@ SCHEDULES = {
 
 
 def both(kind, **options):
-    """The same optimizer twice: two groups with learning rates of their own."""
+    """The same optimizer twice: two groups with their own learning rates."""
     mine = [bg.tensor([1.0], requires_grad=True) for _ in range(2)]
     other = [torch.ones(1, requires_grad=True) for _ in range(2)]
     return [
@@ -206,6 +206,6 @@ def test_an_optimizer_made_before_double(kind):
             (net(tensor(x)) ** 2).sum().backward()
             optimizer.step()
         results.append(net.weight.detach().numpy())
-    # PyTorch's Adagrad goes on in the float32 sums that it made at its construction.
+    # PyTorch's Adagrad continues in the float32 sums that it made at its construction.
     tolerance = 1e-7 if kind == "Adagrad" else 1e-12
     np.testing.assert_allclose(results[0], results[1], rtol=0, atol=tolerance)

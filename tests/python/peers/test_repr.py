@@ -42,7 +42,7 @@ def some_shape(random_):
 
 
 def contents(text):
-    """Without the suffixes, whose length and so whose line depends on the module's name."""
+    """Without the suffixes: their line break depends on the module's name."""
     return re.sub(r",\s+(dtype|size|requires_grad)=.*\)$", ")", text, flags=re.S)
 
 

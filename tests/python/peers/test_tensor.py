@@ -1,4 +1,4 @@
-"""Methods that bear PyTorch's names do what PyTorch's do: the same expression on both."""
+"""Methods with PyTorch's names behave like PyTorch's: the same expression on both."""
 
 import numpy as np
 import pytest
