@@ -30,7 +30,7 @@ REASONS = {
     "simd": "Wider vectors and fused multiply-adds: fewer instructions for the same arithmetic. Each multiply-add "
     "still loads its number of `b` anew.",
     "register_blocked": "A vector of `b` in a register serves several rows, a number of `a` several columns, and `c` "
-    "stays where it is. Loads and stores no longer stand beside every multiply-add.",
+    "stays where it is. Not every multiply-add needs a load and a store any more.",
     "packed": "The innermost loop is the same but for where it reads. Copying costs time in proportion to N²; it pays "
     "when N³ is large against it, and when rows would otherwise meet in the same places of a cache.",
     "engine": "It chooses by shape what is worth copying, and fetches `c` ahead.",

@@ -12,23 +12,23 @@ from baregrad.lab.to_markdown import inline, table_lines
 
 # The transition from one experiment to the next. The result is the page's own sentence.
 CHAPTERS = {
-    "ceilings": "First the machine itself: its multiply-adds and its memory bound everything else, so both are "
+    "ceilings": "First the machine itself: its multiply-adds and its memory limit everything else, so both are "
     "measured, and everything else is drawn against them.",
-    "ladder": "Then the product of two matrices, written as anybody would, and one idea at a time on top of it: an "
+    "ladder": "Then the product of two matrices, first in its plain form, and one idea at a time on top of it: an "
     "order of loops that reads along rows, tiles, unrolling, vectors, sums kept in registers, packing.",
     "flags": "How much of that would the compiler have done? The scalar rungs are built again with other flags.",
     "cache": "The order of loops mattered because memory comes in lines. Walking one matrix in several ways shows "
-    "what a miss costs and how much of a line is thrown away.",
-    "branches": "Unrolling mattered for another reason: every turn of a loop is a branch, and every sum is a chain.",
-    "wall": "The top of the ladder is not the end of the world: other people have climbed it too. The same products, "
-    "by everybody, as shares of the peak.",
-    "scaling": "Then more threads. What they bring depends on what the work waits for.",
-    "roofline": "Which of the two ceilings is above a kernel is a matter of how many operations it does per byte.",
-    "pages": "Memory has a price before it is read: the first touch of every page is a fault.",
-    "training": "A training step asks for memory again and again. The same network with three ways to get it, and "
-    "in PyTorch; then over sizes, until arithmetic is all that counts.",
-    "jitter": "All times above are medians. Here are the others, and what explains the slow ones.",
-    "energy": "Last, what it costs in joules.",
+    "the cost of a miss and how much of a line is wasted.",
+    "branches": "Unrolling mattered for another reason: every iteration of a loop ends with a branch, and every sum "
+    "is a chain.",
+    "wall": "Other libraries compute the same products: their shares of the peak, and ours.",
+    "scaling": "Then more threads. Their gain depends on what limits the work.",
+    "roofline": "The number of operations per byte decides which of the two ceilings limits a kernel.",
+    "pages": "Memory costs time before it is read: the first touch of every page is a fault.",
+    "training": "A training step allocates memory again and again. The same network with three allocators, and in "
+    "PyTorch; then over sizes, up to those where only arithmetic counts.",
+    "jitter": "All times above are medians. Here are the other times, and the reasons for the slow ones.",
+    "energy": "Last, the cost in joules.",
 }
 
 
@@ -70,9 +70,10 @@ def opening(run: dict[str, Experiment]) -> list[str]:
     compared = f"{text.times(ratio)} as fast" if ratio > 1 else "no faster than the loops here"
     return [
         f"Multiply two matrices of {size:,} × {size:,} numbers as the textbook says, in three loops, and one thread of "
-        f"this machine takes {text.time(foot.ns)}: **{text.percent(foot.share)} of its peak**. The engine's own product "
+        f"this machine takes {text.time(foot.ns)}: **{text.percent(foot.share)} of its peak**. The engine's own "
+        "product "
         f"of the same two takes {text.time(top.ns)}: **{text.percent(top.share)}**, {compared}. The arithmetic is the "
-        "same. What lies between is the order of loops, caches, registers and vectors, and here it is taken apart, one "
+        "same. The difference is the order of loops, caches, registers and vectors. These pages explain it, one "
         "question at a time."
     ]
 
@@ -118,9 +119,9 @@ def readme(run: dict[str, Experiment], pages: dict[str, Page]) -> str:
         lines += [inline(paragraph), ""]
     lines += [
         f"Measured on {inline(machine_line(header))}, on {header['date']}, in {text.number(total_seconds(run))} s. "
-        "Your machine will say other numbers: `make lab` runs all of it there and writes the same pages.",
+        "Your machine will give other numbers: `make lab` runs all of it there and writes the same pages.",
         "",
-        "## The story",
+        "## Overview",
         "",
     ]
     for name, page in pages.items():

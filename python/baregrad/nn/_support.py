@@ -1,4 +1,4 @@
-"""Small types that modules hand out."""
+"""Small types that modules return."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from baregrad._core import nn as _engine
 
 
 class LoadResult(NamedTuple):
-    """What load_state_dict left out; both are empty after a strict load."""
+    """The keys that load_state_dict skipped; both lists are empty after a strict load."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
 
 
 class HookHandle:
-    """Removes a hook: by remove(), or at the end of a with block."""
+    """A handle of a hook: remove() or the end of a with block removes it."""
 
     __slots__ = ("_hooks", "_number")
 
@@ -25,7 +25,7 @@ class HookHandle:
         hooks[self._number] = hook
 
     def remove(self) -> None:
-        """The hook is called no more; a second time does nothing."""
+        """Removes the hook; a second call does nothing."""
         self._hooks.pop(self._number, None)
         self._number = -1
 
@@ -37,5 +37,5 @@ class HookHandle:
 
 
 def rebuild(kind: type, native: type, arguments: dict[str, Any]) -> Any:
-    """What copies and pickles of modules call; a function of the engine has no name for them."""
+    """Called by copies and pickles of modules, which need a Python function with a name."""
     return _engine._rebuild(kind, native, arguments)

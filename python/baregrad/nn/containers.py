@@ -13,7 +13,7 @@ __all__ = ["ModuleDict", "ModuleList", "ParameterList"]
 
 
 class _List(Module):
-    """What ModuleList and ParameterList share: items named "0", "1", ..."""
+    """The common base of ModuleList and ParameterList: items named "0", "1", ..."""
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class _List(Module):
         self._refill(items)
 
     def _refill(self, items: list[Any]) -> None:
-        # A wrong item leaves the list as it was.
+        # An invalid item leaves the list unchanged.
         items = [self._checked(item) for item in items]
         for i in reversed(range(self._length)):
             delattr(self, str(i))
@@ -71,13 +71,13 @@ class _List(Module):
 
     def extend(self, items: Iterable[Any]) -> Self:
         """Adds items at the end."""
-        # A list of them first: it may be this one, which grows.
+        # A copy first: the argument may be this list, which grows.
         for item in [self._checked(item) for item in items]:
             self.append(item)
         return self
 
     def pop(self, index: int | slice) -> Any:
-        """Removes an item, or a slice of them, and gives it back."""
+        """Removes an item or a slice, and returns it."""
         item = self[index]
         del self[index]
         return item
@@ -89,13 +89,13 @@ class _List(Module):
         return self.extend(other)
 
     def insert(self, index: int, item: Any) -> None:
-        """Puts an item before another, as list.insert."""
+        """Inserts an item before another, as list.insert."""
         items = list(self)
         items.insert(index, item)
         self._refill(items)
 
     def _checked(self, item: Any) -> Any:
-        """What is kept of an item; TypeError where it cannot be one."""
+        """The stored form of an item; TypeError if it is invalid."""
         raise NotImplementedError
 
 
@@ -117,7 +117,7 @@ class ModuleList(_List):
         return item
 
     def __repr__(self) -> str:
-        # Neighbours that print alike share a line.
+        # Adjacent modules with the same text share a line.
         runs: list[list[Any]] = []
         for i, text in enumerate(map(repr, self)):
             if runs and runs[-1][2] == text:
@@ -210,7 +210,7 @@ class ModuleDict(Module):
             delattr(self, key)
 
     def pop(self, key: str) -> Module:
-        """Removes a module and gives it back."""
+        """Removes a module and returns it."""
         module = self[key]
         del self[key]
         return module

@@ -1,4 +1,4 @@
-"""First values of weights, written in place."""
+"""Initial values of weights, written in place."""
 
 from baregrad._core.nn.init import (
     calculate_gain,

@@ -1,4 +1,4 @@
-"""What is done to the gradients of parameters."""
+"""Functions on the gradients of parameters."""
 
 from baregrad.optim import clip_grad_norm_, clip_grad_value_
 

@@ -9,7 +9,7 @@ from baregrad._core import optim as _engine
 
 
 class EMA:
-    """Exponential moving averages of parameters, beginning with their values now.
+    """Exponential moving averages of parameters, starting from their current values.
 
     After each update, average = decay * average + (1 - decay) * parameter.
 
@@ -19,7 +19,7 @@ class EMA:
     >>> ema.update()
     >>> ema.averages
     [tensor([1., 1.])]
-    >>> ema.swap()  # to test with the averages; once more to train on
+    >>> ema.swap()  # to test with the averages; again to continue training
     >>> w
     tensor([1., 1.])
     """
@@ -29,21 +29,21 @@ class EMA:
 
     @property
     def decay(self) -> float:
-        """How much of the average an update keeps."""
+        """The share of the average that an update keeps."""
         return self._engine.decay
 
     @property
     def updates(self) -> int:
-        """How many there have been."""
+        """The number of updates."""
         return self._engine.updates
 
     @property
     def averages(self) -> list[Tensor]:
-        """One for each parameter; in float32 where that is float16 or bfloat16."""
+        """One average per parameter, in float32 for float16 and bfloat16 parameters."""
         return self._engine.averages
 
     def update(self) -> None:
-        """To be called after each step of the optimizer."""
+        """Updates the averages; call it after each step of the optimizer."""
         self._engine.update()
 
     def copy_to(self) -> None:
@@ -60,5 +60,5 @@ class EMA:
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor | str]) -> None:
-        """Goes on from there, bit for bit."""
+        """Continues from a saved state, bit for bit."""
         self._engine.load_state(dict(state_dict))

@@ -17,7 +17,7 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scales all gradients together so that their norm is at most ``max_norm``.
 
-    Returns what it was. Only the Euclidean norm is known.
+    Returns the norm before. Only the Euclidean norm is supported.
 
     >>> w = bg.zeros(2, requires_grad=True)
     >>> (w * bg.tensor([3.0, 4.0])).sum().backward()
@@ -32,7 +32,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-    """Brings every element of every gradient into ``[-clip_value, clip_value]``.
+    """Clips every element of every gradient to ``[-clip_value, clip_value]``.
 
     >>> w = bg.zeros(2, requires_grad=True)
     >>> (w * bg.tensor([3.0, -4.0])).sum().backward()

@@ -1,9 +1,9 @@
 """Schedules of learning rates, with PyTorch's names and arguments.
 
-A schedule sets the lr of every group when it is made, and after each ``step()``. Its values are
-closed forms of the number of steps, so that a run that resumes has the bits of one that never
-stopped: save ``state_dict()`` rather than a ``last_epoch``. For the same reason schedules do not
-multiply when several act on one optimizer; put them one after the other with ``SequentialLR``.
+A schedule sets the lr of every group at its construction, and after each ``step()``. Its values are
+closed forms of the number of steps, so that a resumed run has the bits of an uninterrupted one:
+save ``state_dict()`` instead of a ``last_epoch``. For the same reason several schedules of one
+optimizer do not multiply; chain them with ``SequentialLR``.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ __all__ = [
 
 
 class _Schedule:
-    """What schedules of both kinds share."""
+    """The common base of both kinds of schedules."""
 
     def __init__(self, optimizer: Optimizer, engine: Any) -> None:
         self.optimizer = optimizer
         self._engine = engine
 
     def get_last_lr(self) -> list[float]:
-        """The learning rates now, by group."""
+        """The current learning rates, by group."""
         lrs: list[float] = self._engine.last_lr()
         return lrs
 
     def state_dict(self) -> dict[str, Tensor | str]:
-        """Where it stands: a flat dict of text, a part for bg.io.save_checkpoint.
+        """The position of the schedule: a flat dict of text, a part for bg.io.save_checkpoint.
 
-        What the schedule is made of is not kept: it must be given the same arguments again.
+        It does not contain the schedule's arguments: construct the schedule with the same ones.
         """
         state: dict[str, Tensor | str] = self._engine.state()
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor | str]) -> None:
-        """Goes on from there, bit for bit."""
+        """Continues from a saved state, bit for bit."""
         self._engine.load_state(dict(state_dict))
 
 
 class LRScheduler(_Schedule):
-    """The base of all schedules that depend on the number of steps alone."""
+    """The base of all schedules that depend only on the number of steps."""
 
     def __init__(self, optimizer: Optimizer, make: Callable[..., Any], *arguments: Any) -> None:
         if not isinstance(optimizer, Optimizer):
@@ -67,12 +67,12 @@ class LRScheduler(_Schedule):
         super().__init__(optimizer, make(optimizer._engine, *arguments))
 
     def step(self) -> None:
-        """Sets the learning rates of the next step; to be called after the optimizer's."""
+        """Sets the learning rates of the next step; call it after the optimizer's step."""
         self._engine.step()
 
     @property
     def last_epoch(self) -> int:
-        """How many steps there have been."""
+        """The number of steps so far."""
         steps: int = self._engine.last_step
         return steps
 
@@ -84,7 +84,7 @@ class LRScheduler(_Schedule):
 
 
 def _rewind(optimizer: Optimizer) -> None:
-    """Every schedule starts from the learning rates before the first of them was made."""
+    """Every schedule starts from the learning rates before the first schedule was constructed."""
     initial = optimizer._initial_lrs
     groups = optimizer.param_groups
     initial += [group["lr"] for group in groups[len(initial) :]]
@@ -142,7 +142,7 @@ class ExponentialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Goes down to eta_min in ``T_max`` steps along a cosine, and back.
+    """Lowers lr to eta_min in ``T_max`` steps along a cosine, and raises it again.
 
     >>> optimizer = bg.optim.SGD([bg.zeros(1, requires_grad=True)], lr=1.0)
     >>> schedule = bg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
@@ -156,7 +156,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Goes down to eta_min in ``T_0`` steps, then again, each time ``T_mult`` times longer.
+    """Lowers lr to eta_min in ``T_0`` steps, then restarts, each time with ``T_mult`` times as many steps.
 
     >>> optimizer = bg.optim.SGD([bg.zeros(1, requires_grad=True)], lr=1.0)
     >>> schedule = bg.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
@@ -173,7 +173,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Multiplies lr by a factor that goes from one value to another: a warm-up.
+    """Multiplies lr by a factor that changes linearly from one value to another: a warm-up.
 
     >>> optimizer = bg.optim.SGD([bg.zeros(1, requires_grad=True)], lr=1.0)
     >>> schedule = bg.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
@@ -193,7 +193,7 @@ class LinearLR(LRScheduler):
 
 
 class LambdaLR(LRScheduler):
-    """Multiplies the first lr by what a function says of the number of steps.
+    """Multiplies the initial lr by a function of the number of steps.
 
     >>> optimizer = bg.optim.SGD([bg.zeros(1, requires_grad=True)], lr=1.0)
     >>> schedule = bg.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (step + 1))
@@ -204,8 +204,8 @@ class LambdaLR(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[int], float]) -> None:
         self.lr_lambda = lr_lambda
-        # By a weak reference: the collector does not see what the engine holds, and functions often
-        # hold the object that holds their schedule.
+        # A weak reference: the garbage collector does not see references of the engine, and functions
+        # often refer to the object that holds their schedule.
         this: Callable[[], Any] = weakref.ref(self)
         super().__init__(optimizer, _engine.lambda_lr, lambda step: this().lr_lambda(step))
 
@@ -241,7 +241,7 @@ class SequentialLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """Takes lr up to max_lr and down again, and momentum down and up. Smith and Topin 2018.
+    """Raises lr to max_lr and lowers it again, and the reverse for momentum. Smith and Topin 2018.
 
     A step beyond the last is an error.
 
@@ -289,7 +289,7 @@ class OneCycleLR(LRScheduler):
 
 
 class ReduceLROnPlateau(_Schedule):
-    """Multiplies lr by a factor when a metric has not become better for more than some steps.
+    """Multiplies lr by a factor when a metric has not improved for more than ``patience`` steps.
 
     >>> optimizer = bg.optim.SGD([bg.zeros(1, requires_grad=True)], lr=1.0)
     >>> schedule = bg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1)
@@ -327,7 +327,7 @@ class ReduceLROnPlateau(_Schedule):
         super().__init__(optimizer, engine)
 
     def step(self, metrics: float | Tensor) -> None:
-        """Sees a metric, and makes the learning rates smaller where it has stopped moving."""
+        """Takes a metric, and lowers the learning rates if it has stopped improving."""
         self._engine.step(float(metrics))
 
     @property
@@ -338,7 +338,7 @@ class ReduceLROnPlateau(_Schedule):
 
 
 def _chosen(name: str, given: str, *choices: str) -> int:
-    """The place of `given` among the choices."""
+    """The index of `given` in the choices."""
     if given not in choices:
         raise ValueError(f"{name} is {shown(given)}, takes one of " + ", ".join(map(repr, choices)))
     return choices.index(given)

@@ -13,7 +13,7 @@ __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Lion", "RMSprop"]
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, with momentum where it is asked for.
+    """Stochastic gradient descent, optionally with momentum.
 
     >>> w = bg.tensor([1.0], requires_grad=True)
     >>> optimizer = bg.optim.SGD([w], lr=0.1, momentum=0.9)
@@ -29,7 +29,7 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Steps by the mean of gradients over the root of the mean of their squares.
+    """Adam: the mean of the gradients divided by the root of the mean of their squares.
 
     Kingma and Ba 2015. Weight decay is added to the gradient; see AdamW.
 
@@ -45,7 +45,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient: parameters shrink by lr * weight_decay.
+    """Adam with decoupled weight decay: parameters shrink by lr * weight_decay.
 
     Loshchilov and Hutter 2019.
 
@@ -61,7 +61,9 @@ class AdamW(Adam):
 
 
 class RMSprop(Optimizer):
-    """The gradient over the root of the mean of its squares, or of its variance (``centered``).
+    """RMSprop: divides the gradient by the root of the mean of its squares, or of its variance.
+
+    ``centered`` selects the variance.
 
     >>> w = bg.tensor([1.0], requires_grad=True)
     >>> optimizer = bg.optim.RMSprop([w], lr=0.1, alpha=0.75)
@@ -75,7 +77,7 @@ class RMSprop(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """The gradient over the root of the sum of all squares so far.
+    """Adagrad: the gradient divided by the root of the sum of its squares so far.
 
     Duchi, Hazan and Singer 2011.
 
@@ -91,7 +93,7 @@ class Adagrad(Optimizer):
 
 
 class Lion(Optimizer):
-    """The sign of a mean of gradients, and weight decay apart from it. Chen et al. 2023.
+    """Lion: the sign of a mean of gradients, and decoupled weight decay. Chen et al. 2023.
 
     >>> w = bg.tensor([1.0, -3.0], requires_grad=True)
     >>> optimizer = bg.optim.Lion([w], lr=0.25)

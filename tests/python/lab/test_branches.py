@@ -119,7 +119,7 @@ def test_nothing_was_counted() -> None:
     page, experiment = page_of([*picks(), *dots(DOTS), *code()])
     # At most half of the tosses of a coin can be predicted.
     assert experiment.derived["cost of a misprediction, ns"] == pytest.approx(7.0)
-    assert "which is what a tossed coin makes anybody miss" in prose(page)
+    assert "the share of wrong predictions for a tossed coin" in prose(page)
     assert "of the instructions" not in prose(page)
     assert all(row[3:] == ["-", "-", "-"] for row in table(page, "elements that count"))
 
@@ -128,7 +128,7 @@ def test_sentences_follow_the_numbers() -> None:
     # Random order costs nothing, unrolling alone helps, several sums do no harm.
     page, _ = page_of([*picks(1.0), *dots({(1, 1): 0.8, (32, 1): 0.4, (32, 32): 0.2}), *counts()])
     assert "unexpected" not in page.result
-    assert "price of one misprediction" not in prose(page)
+    assert "cost of one misprediction" not in prose(page)
     assert "latency" not in prose(page)
     assert "registers" not in prose(page)
 

@@ -120,7 +120,7 @@ def test_sentences_follow_the_numbers() -> None:
     page, _ = page_of([*level, *strides(), *pages(5.0), *pitches(0.9), *counts()])
     told = prose(page)
     assert "Tiles do not make it faster in memory here" in told
-    assert "No price of rows of a power of two" in told
+    assert "Rows of a power of two cost nothing here" in told
     assert "not what makes columns slow" in told
 
 

@@ -56,14 +56,14 @@ def test_joules_and_the_race() -> None:
     assert "900 µJ on 1 thread, at 18.0 W" in page.result
     assert "took 5.00 W" in page.result
     assert "package-0, dram" in prose(page)
-    assert "cheaper for product 256, and dearer for the rest" in prose(page)
+    assert "cheaper for product 256, and more expensive for the rest" in prose(page)
     tables = [block for block in page.blocks if isinstance(block, Table)]
     assert [row[3] for row in tables[0].rows] == ["4.00 mJ", "3.00 mJ", "900 µJ", "2.00 J"]
     assert [row[3] for row in tables[1].rows] == ["25.0 % less", "25.0 % more"]
     assert sum(isinstance(block, Picture) for block in page.blocks) == 1
 
 
-@pytest.mark.parametrize(("fast", "answer"), [(0.5, "It is cheaper to hurry"), (1.5, "It is dearer to hurry")])
+@pytest.mark.parametrize(("fast", "answer"), [(0.5, "It is cheaper to hurry"), (1.5, "It is more expensive to hurry")])
 def test_who_wins_the_race(fast: float, answer: str) -> None:
     assert answer in prose(page_of([race_of("step", 1.0, fast)]))
 

@@ -92,7 +92,7 @@ def test_a_whole_run_is_told() -> None:
     assert "200,000 floats away" in text
     assert "in 2 of the 4 builds" in text
     assert "`isnan` finds nothing" in text
-    assert "crtfastmath" in text and "puts it back" in text
+    assert "crtfastmath" in text and "restores it" in text
     assert sum(isinstance(block, Picture) for block in page.blocks) == 1
 
 

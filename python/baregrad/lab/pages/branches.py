@@ -87,24 +87,25 @@ def _misprediction(experiment: Experiment) -> tuple[float, bool] | None:
 
 def _pick_blocks(experiment: Experiment) -> list[Block]:
     blocks: list[Block] = [
-        Heading("Branches that nobody can foresee"),
+        Heading("Unpredictable branches"),
         Text(
             "A loop adds up the integers that are at least zero and leaves out the others. The numbers are the same, "
-            "only their order differs. Sorted, the branch goes one way and then the other way, and is foreseen. In "
-            "random order it is a toss of a coin. The third loop has no branch: it makes a mask of the comparison, and "
-            "what does not count is added as zero."
+            "only their order differs. Sorted, the branch first goes one way and then the other, and is predicted. In "
+            "random order it is a toss of a coin. The third loop has no branch: it makes a mask from the "
+            "comparison, and "
+            "adds zero for the numbers that are left out."
         ),
         _pick_picture(experiment),
         _pick_table(experiment),
     ]
     cost = _misprediction(experiment)
     if cost and cost[0] > 0:
-        how = "the mispredictions counted" if cost[1] else "one half, which is what a tossed coin makes anybody miss"
+        how = "the mispredictions counted" if cost[1] else "one half, the share of wrong predictions for a tossed coin"
         blocks.append(
             Text(
                 "At one half the random order has the same instructions as the sorted one, and the same branches. Its "
-                f"additional time per element, divided by {how}, is the price of one misprediction: "
-                f"{text.time(cost[0])}. The processor throws away what it began on the wrong side, and starts again."
+                f"additional time per element, divided by {how}, is the cost of one misprediction: "
+                f"{text.time(cost[0])}. The processor discards the work on the wrong path, and starts again."
             )
         )
     masked = experiment.one("pick", order="masked", taken_percent=50)
@@ -266,7 +267,7 @@ def _code_blocks(experiment: Experiment) -> list[Block]:
             )
     told += (
         "No loop needs to be that long. But a loop that is unrolled over and over, or a template that is compiled for "
-        "every case, gets there."
+        "every case, can become that long."
     )
     return [
         Heading("Code that leaves the instruction cache"),
@@ -303,10 +304,10 @@ def build(experiment: Experiment, run: dict[str, Experiment]) -> Page:
     blocks += _dot_blocks(experiment)
     blocks += _code_blocks(experiment)
     return Page(
-        "Branches: foreseen, unforeseen, unrolled",
+        "Branches: predictable, unpredictable, unrolled",
         _result(experiment),
         blocks,
-        "Branches are cheap while they can be foreseen; where data decides at random, compute both sides and choose. "
+        "Predictable branches are cheap; where random data decides, compute both sides and select. "
         "Count what a loop waits for before it is unrolled: several sums break the chain of additions, fewer "
         "instructions alone do not. The engine's kernels keep a handful of sums in registers, and no more.",
     )

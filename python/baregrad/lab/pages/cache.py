@@ -132,8 +132,8 @@ def _stride_blocks(experiment: Experiment) -> list[Block]:
     blocks: list[Block] = [
         Heading("Gaps between the elements"),
         Text(
-            f"Memory comes in lines of {LINE_BYTES} bytes. Whoever asks for one float gets {LINE_BYTES // FLOAT_BYTES} "
-            "of them. Here a loop adds up floats that lie one, two, four and more apart, in memory as large as half of "
+            f"Memory comes in lines of {LINE_BYTES} bytes. A program that reads one float gets "
+            f"{LINE_BYTES // FLOAT_BYTES} of them. Here a loop adds up floats that lie one, two, four and more apart, in memory as large as half of "
             "each cache, or larger than all of them. The loop is the same for all strides. It "
             "keeps eight sums, so that it waits for memory and not for the addition before."
         ),
@@ -146,9 +146,9 @@ def _stride_blocks(experiment: Experiment) -> list[Block]:
         blocks.append(
             Text(
                 f"At {LINE_BYTES} bytes every element needs a line of its own. What it takes longer than in L1, "
-                f"divided by the misses, is the price of one miss: {listed}. These are prices of misses that overlap: "
+                f"divided by the misses, is the cost of one miss: {listed}. These are costs of misses that overlap: "
                 "no load of this loop waits for another, so the processor has many under way at once. A chain of loads "
-                "that wait for each other pays more."
+                "that wait for each other takes longer."
             )
         )
     return blocks
@@ -242,7 +242,7 @@ def _huge_blocks(experiment: Experiment) -> list[Block]:
     if huge["n"] * FLOAT_BYTES >= small["page_bytes"]:
         apart = f"Each element of a column of this matrix lies on another page of {text.size(small['page_bytes'])}. "
     verdict = (
-        "That part of the price of a column is paid for finding addresses, not for moving lines."
+        "So a part of the cost of columns is looking up addresses, not moving lines."
         if ratio > 1.1
         else "So looking up addresses is not what makes columns slow here."
     )
@@ -279,7 +279,8 @@ def _transpose_blocks(experiment: Experiment) -> list[Block]:
     return [
         Heading("A transpose has no good order"),
         Text(
-            "Whoever reads rows writes columns. A tile of 16 x 16 floats is the way out: 16 lines of the one matrix "
+            "A loop that reads rows writes columns. A tile of 16 x 16 floats is the way out: 16 lines of the one "
+            "matrix "
             f"and 16 of the other stay in the L1 cache until all of them is used. {verdict}"
         ),
         _order_table(experiment, ("transpose:naive", "transpose:tiled")),
@@ -300,10 +301,10 @@ def _pitch_blocks(experiment: Experiment) -> list[Block]:
     slower = _slower(experiment, "rows of a power of two / one line longer", round_one, odd_one)
     why = (
         "A cache puts a line where the middle bits of its address say; with rows of a power of two these bits are the "
-        "same for a whole column, and all its lines fight for the few places of one set."
+        "same for a whole column, and all its lines compete for the few places of one set."
     )
     if slower <= 1:
-        why = "No price of rows of a power of two is seen here."
+        why = "Rows of a power of two cost nothing here."
     return [
         Heading("Rows of a power of two"),
         Text(

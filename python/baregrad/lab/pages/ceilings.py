@@ -134,9 +134,9 @@ def _regions(experiment: Experiment) -> list[Block]:
         Heading("The start of a parallel region"),
         Text(
             "From entering a region to leaving it. With an empty body a thread of ours that finds a piece of work "
-            "unclaimed takes it, so the caller may be done before anybody else has come; with all present, no body "
-            "returns before every thread has begun. Making threads and joining them again is what a program does that "
-            "has no pool."
+            "unclaimed takes it, so the caller may finish before any other thread has started; with all present, no "
+            "body returns before every thread has begun. A program without a pool creates and joins threads for each "
+            "region."
         ),
         Table(["Who", "Body", "Threads", "Median", "p10", "p90"], rows),
     ]
@@ -194,7 +194,7 @@ def build(experiment: Experiment, run: dict[str, Experiment]) -> Page:
         "What this machine can do at best",
         _result(experiment),
         blocks,
-        "Arithmetic is plentiful, bytes are not, and waiting for a byte is the most expensive thing of all. A program "
-        "is fast when it does many operations with each number it has fetched, fetches in an order that can be "
-        "foreseen, and keeps what it needs again in a cache. All other experiments are drawn against these ceilings.",
+        "Arithmetic is plentiful, bytes are not, and waiting for a byte is the most expensive of all. A program is "
+        "fast if it does many operations with each number that it has fetched, fetches in a predictable order, and "
+        "keeps what it needs again in a cache. All other experiments are drawn against these ceilings.",
     )

@@ -120,13 +120,13 @@ def bandwidth(experiment: Experiment) -> list[Block]:
     blocks: list[Block] = [
         Heading("Bandwidth"),
         Text(
-            "Half of each cache is gone over, and then a block that no cache holds. Reading adds numbers up, copying "
+            "The loops walk half of each cache, and then a block that no cache holds. Reading adds numbers up, copying "
             "reads one array and writes another, adding reads two and writes a third; the bytes of all arrays count. "
             "Copies and additions are tried with ordinary stores and with stores that go past the caches; the better "
             "one counts."
             + (
                 " Updating reads numbers and writes them where they stood: no line is fetched only to be overwritten. "
-                "Nobody who writes elsewhere can do that, so it does not count as the fastest."
+                "Loops that write elsewhere cannot do that, so it does not count as the fastest."
                 if UPDATE in names
                 else ""
             )
@@ -226,8 +226,8 @@ def latency(experiment: Experiment) -> list[Block]:
     blocks: list[Block] = [
         Heading("Latency"),
         Text(
-            "One pointer in each cache line, all of them in one random cycle: nothing can be fetched ahead, since "
-            "nobody knows what comes next."
+            "One pointer in each cache line, all of them in one random cycle: nothing can be prefetched, since "
+            "the next address is unknown."
         ),
         picture,
         Table(headings, rows),

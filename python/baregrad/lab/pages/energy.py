@@ -66,18 +66,18 @@ def _race(experiment: Experiment, races: list[Record]) -> list[Block]:
             ]
         )
     if len(hurried) == len(races):
-        answer = "It is cheaper to hurry: what all threads draw in addition is less than what they save in time."
+        answer = "It is cheaper to hurry: all threads need less additional energy than the shorter time saves."
     elif hurried:
-        answer = f"Hurrying is cheaper for {', '.join(hurried)}, and dearer for the rest."
+        answer = f"Hurrying is cheaper for {', '.join(hurried)}, and more expensive for the rest."
     else:
-        answer = "It is dearer to hurry here: idling costs about as much as one busy core."
+        answer = "It is more expensive to hurry here: idling costs about as much as one busy core."
     return [
         Heading("Race to sleep"),
         Text(
             "The same work on all threads is done earlier, at a higher power; for the rest of the time the processor "
             "idles. Both ways are compared over the time that one thread takes."
         ),
-        Table(["work", "at leisure [threads]", "in haste, then idle [threads]", "in haste"], rows),
+        Table(["work", "slow [threads]", "fast, then idle [threads]", "fast"], rows),
         Text(answer),
     ]
 
@@ -92,17 +92,17 @@ def _without(experiment: Experiment) -> Page:
                 "Intel's processors since Sandy Bridge and AMD's since Zen count the energy that they use (RAPL, "
                 "running average power limit), and Linux shows the counters in `/sys/class/powercap`. Where they can "
                 "be read, this experiment reads them before and after products and training steps, on one thread up to "
-                "all of them, and beside an idle second. It then tells joules per call, watts, and whether it is "
-                "cheaper to hurry and sleep (“race to sleep”) or to take one's time on one core."
+                "all of them, and during an idle second. It then reports joules per call, watts, and whether it is "
+                "cheaper to hurry and sleep (“race to sleep”) or to work slowly on one core."
             ),
             Text(
-                "Two things stand in the way as a rule. Virtual machines have no such counters, because they belong to "
-                "a processor that several guests share. And on many systems only root may read them, since they once "
-                "leaked secrets to those who watched them closely. An estimate from a data sheet's watts would be a "
+                "There are two usual obstacles. Virtual machines have no such counters, because they belong to "
+                "a processor that several guests share. And on many systems only root may read them, since they were "
+                "used to extract secrets from other programs. An estimate from the watts in a data sheet would be a "
                 "guess that looks like a measurement, so none is given."
             ),
         ],
-        "What a machine does not tell cannot be measured from inside of it: then the honest answer is no number.",
+        "Without counters, a program cannot measure its energy: then the honest answer is no number.",
     )
 
 

@@ -246,14 +246,15 @@ def _promises_text(probes: list[Record]) -> str:
         sentences.append(
             "One effect reaches beyond the file. A shared object linked with `-Ofast` carries a constructor "
             "(`crtfastmath`) that sets flush-to-zero and denormals-are-zero in the processor's control register. "
-            "Whoever loads the object, even by `dlopen` and without calling it, calculates without denormals from "
-            "then on in that thread and in all that it starts. The lab reads the register (MXCSR) before and after "
-            "loading, and puts it back."
+            "A program that loads the object, even by `dlopen` and without calling it, computes without denormals "
+            "from then on in that thread and in all threads that it starts. The lab reads the register (MXCSR) before "
+            "and after loading, and restores it."
         )
     else:
         sentences.append(
             "Loading the objects left the processor's control register (MXCSR) as it was: this compiler does not "
-            "link `crtfastmath` into shared objects. Older GCCs do, and so flush the denormals of whoever loads one."
+            "link `crtfastmath` into shared objects. Older GCCs do, and so flush the denormals of programs that "
+            "load one."
         )
     return " ".join(sentences)
 

@@ -172,8 +172,8 @@ def _pin_text(experiment: Experiment, runs: list[Record]) -> str:
     )
     if better < pairs:
         sentence += (
-            " Pinning keeps a thread's caches, but a pinned thread must wait when somebody else wants its CPU, while a "
-            "free one can go elsewhere."
+            " Pinning keeps a thread's caches, but a pinned thread must wait when another one uses its CPU, while a "
+            "free one can move."
         )
     return sentence
 

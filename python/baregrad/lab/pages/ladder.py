@@ -225,7 +225,8 @@ def build(experiment: Experiment, run: dict[str, Experiment]) -> Page:
         *_libraries_blocks(experiment),
     ]
     lesson = (
-        "The arithmetic never changes, only how many loads, stores and instructions stand around it, and from how far "
-        "the numbers come. The large steps are those that let a loaded number serve more than one multiply-add."
+        "The arithmetic never changes, only the number of loads, stores and instructions around it, and the level "
+        "from which the numbers come. The large steps are those that let a loaded number serve more than one "
+        "multiply-add."
     )
     return Page(title, _result(experiment, n), blocks, lesson)

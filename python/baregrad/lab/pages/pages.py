@@ -173,7 +173,7 @@ def _malloc_again(blocks: Blocks) -> str:
     return (
         f"`malloc` keeps what `free` gave back up to a size: a second block of {text.size(kept[-1])} does not fault. "
         f"One of {text.size(lost[0])} went back to the system at once, and the next one faults "
-        f"{blocks.faults(name, lost[0]):,} times again. Whoever allocates such blocks in a loop pays in every round."
+        f"{blocks.faults(name, lost[0]):,} times again. A loop that allocates such blocks pays in every round."
     )
 
 
@@ -187,7 +187,7 @@ def _ours(blocks: Blocks, size: int) -> str:
         f"{text.number(blocks.touch('pool, again', size))} ns per byte. The arena pays before: its reservation takes "
         f"{text.time(prepare['median_ns'])} ({text.number(prepare['ns_per_byte'])} ns per byte) and touches every "
         f"page; what is allocated from it later faults {blocks.faults('arena', size):,} times. The cost is not gone, "
-        "it is moved to where nobody waits, and it is paid once."
+        "but it is paid once, before the work."
     )
 
 

@@ -235,8 +235,8 @@ def _moves(experiment: Experiment) -> list[Block]:
         Text(
             "These compute nothing that counts as an operation, so they have no intensity and no place in the picture. "
             "Their bytes are compared with the roof of their level: every input read once, positions included, every "
-            "result written once. Whoever jumps about in memory fetches whole lines for single numbers, and whoever "
-            "sorts goes over them many times: neither is counted."
+            "result written once. Kernels with random access fetch whole lines for single numbers, and sorting walks "
+            "its input many times: neither is counted."
         ),
         Table(["Kernel", "Shape", "Median", "GB/s", "Roof, GB/s", "Share of it"], rows),
     ]

@@ -191,8 +191,8 @@ def _fits(experiment: Experiment) -> list[Block]:
             Text(
                 "There are two counts of threads here, and the law has two unknowns: it passes through both points "
                 "whatever they are. So the fraction is a way to write down the speedup, not a test of the law. It "
-                "cannot tell serial code from threads that wait for each other, for memory or for a core that somebody "
-                "else uses, and what it would say of more threads is a guess."
+                "cannot distinguish serial code from threads that wait for each other, for memory or for a core that "
+                "another program uses, and its prediction for more threads is a guess."
             )
         )
     blocks += _readings(fits)
@@ -261,7 +261,7 @@ def _explanation(experiment: Experiment) -> list[Block]:
         if share < 0.85:
             told += (
                 " The rest is the start of the region, pieces of unequal length, the caches that threads share, and "
-                "whoever else wanted the cores."
+                "other programs on the cores."
             )
         blocks.append(Text(told))
     return blocks

@@ -99,7 +99,7 @@ def _arena_sentence(experiment: Experiment) -> str:
             f"{text.number(calls)} times, in every network: its tensors are places in one region that was reserved and "
             "touched before the third step, and at a step's end the region is empty again. What is counted are "
             "blocks of tensors. Small objects of the tape and of the dispatch still come from the C library's heap, "
-            "which has them at hand; nobody counts them here. Faults are the least of several rounds of steps: a "
+            "which has them at hand; they are not counted here. Faults are the least of several rounds of steps: a "
             "page of code or of a worker's stack may be touched late, once."
         )
     return (
@@ -148,7 +148,7 @@ def _losses(experiment: Experiment) -> str:
     experiment.derive("last_loss_spread", spread)
     verdict = "all of them train the same network" if spread < 1e-3 else "that is more than rounding explains"
     return (
-        f"Everybody begins with the same weights. The first loss is that of plain loops in double precision to "
+        f"All begin with the same weights. The first loss is that of plain loops in double precision to "
         f"within {error:.1e}, and the losses after the same steps differ by "
         f"{f'at most {spread:.1e}' if spread else text.number(spread)}: {verdict}."
     )
@@ -238,5 +238,5 @@ def build(experiment: Experiment, run: dict[str, Experiment]) -> Page:
         [block for block in blocks if not (isinstance(block, Text) and not block.text)],
         "A small step is overhead: calls, checks, allocation; its arithmetic hardly counts. A large step is "
         "arithmetic, and there the product decides. Memory matters where blocks are so large that the system takes "
-        "them back between steps; whoever keeps them does not pay for them twice.",
+        "them back between steps; an allocator that keeps them does not pay for them twice.",
     )

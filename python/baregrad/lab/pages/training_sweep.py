@@ -137,7 +137,7 @@ def _lines(sweep: Sweep, peak: Record | None) -> Picture:
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", fontsize=8, ncols=3)
     caption = (
-        "Time per step over the work in its products, on the same axes for everybody; along a line the batch grows. "
+        "Time per step over the work in its products, on the same axes for all; along a line the batch grows. "
         "Nothing can be below the dashed line. Where a line is flat, the step costs what every step costs; where it "
         "runs beside the dashed one, it is arithmetic."
     )

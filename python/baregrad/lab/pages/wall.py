@@ -149,7 +149,7 @@ def _near(experiment: Experiment, dtype: str) -> Text:
     here = [record for record in records if record["n"] == n]
     near = [products.label(r["name"]) for r in here if _share(experiment, r) >= 0.8]
     if not near:
-        return Text(f"At N = {n} on one thread nobody reaches four fifths of the peak in {dtype}.")
+        return Text(f"At N = {n} on one thread no library reaches four fifths of the peak in {dtype}.")
     return Text(f"Four fifths of the peak in {dtype} at N = {n} on one thread or more: {', '.join(near)}.")
 
 
@@ -205,7 +205,7 @@ def _small(experiment: Experiment, dtype: str) -> Text | None:
 
 
 def build(experiment: Experiment, run: dict[str, Experiment]) -> Page:
-    title = "The wall: how close to the peak anybody gets"
+    title = "The wall: how close each library gets to the peak"
     records = experiment.of("product")
     if not any(record["group"] == "square" for record in records):
         return Page(title, "Nothing was measured.")
@@ -246,8 +246,8 @@ def build(experiment: Experiment, run: dict[str, Experiment]) -> Page:
         blocks.append(Picture(f"skinny_{dtype}", caption, _draw_skinny(experiment, dtype, counts)))
         blocks.append(_skinny_table(experiment, dtype, counts[0]))
     lesson = (
-        "In a large square every loaded number serves many multiply-adds, so that whoever packs, blocks and keeps "
-        "tiles in registers can come near the wall. In a small product the way to the multiply-adds counts, and in "
-        "one with few rows the memory: a peak of arithmetic says little about either."
+        "In a large square every loaded number serves many multiply-adds, so a library that packs, blocks and keeps "
+        "tiles in registers can come near the wall. In a small product the overhead before the multiply-adds counts, "
+        "and in one with few rows the memory: a peak of arithmetic says little about either."
     )
     return Page(title, _result(experiment, records), blocks, lesson)
