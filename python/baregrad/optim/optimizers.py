@@ -1,6 +1,6 @@
-"""The optimizers. The engine has their options and their formulas.
+"""The optimizers. Their options and formulas are in the engine.
 
-Arguments are the options of the engine's optimizer of the same name, in its order; the stub of this
+The arguments of a class are the options of the engine's optimizer, in its order. The stub of this
 file, with all signatures, is written when the package is built.
 """
 
@@ -13,7 +13,7 @@ __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Lion", "RMSprop"]
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, with momentum where it is asked for.
+    """Stochastic gradient descent, optionally with momentum.
 
     >>> w = bg.tensor([1.0], requires_grad=True)
     >>> optimizer = bg.optim.SGD([w], lr=0.1, momentum=0.9)
@@ -45,7 +45,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient: parameters shrink by lr * weight_decay.
+    """Adam with decoupled weight decay: parameters are multiplied by 1 - lr * weight_decay.
 
     Loshchilov and Hutter 2019.
 
@@ -91,7 +91,7 @@ class Adagrad(Optimizer):
 
 
 class Lion(Optimizer):
-    """The sign of a mean of gradients, and weight decay apart from it. Chen et al. 2023.
+    """The sign of a mean of gradients, with decoupled weight decay. Chen et al. 2023.
 
     >>> w = bg.tensor([1.0, -3.0], requires_grad=True)
     >>> optimizer = bg.optim.Lion([w], lr=0.25)
