@@ -55,8 +55,8 @@ struct ModuleTensor {
   Tensor registered = {};  ///< of a parameter: the tensor that optimizers refer to
 };
 
-/// Parameters and buffers are registered by address, so a module is neither copied nor moved.
-/// Children are held in shared_ptrs:
+/// Parameters and buffers are registered by address, so a module is neither copied nor moved. Each
+/// child is held in a shared_ptr:
 ///
 ///   struct Net : nn::Module {
 ///     std::shared_ptr<nn::Linear> hidden =
