@@ -153,8 +153,8 @@ test-fuzz: setup
 
 .PHONY: test-docs
 test-docs: setup
-	@$(step) "follow docs/adding_an_op.md" \
-	  $(PYTHON) -B tests/tools/adding_an_op.py --cmake $(cmake) --jobs $(JOBS)
+	@$(step) "follow the worked examples of docs" \
+	  $(PYTHON) -B tests/tools/follow_docs.py --cmake $(cmake) --jobs $(JOBS) docs/adding_*.md
 
 .PHONY: test-asan
 test-asan: setup compile-asan

@@ -15,9 +15,12 @@ set(BAREGRAD_ISA_FLAGS_avx512
 # Which of them are built. What a sanitizer looks for does not depend on the width of a vector: there
 # one without vectors and one with them keep the build short. Masked loads, where AVX-512 differs, GCC's
 # AddressSanitizer does not see; in release, tests put a page without access behind memory, on every set.
-set(BAREGRAD_ISAS scalar sse4 avx2 avx512)
-if(BAREGRAD_SANITIZE)
-  set(BAREGRAD_ISAS scalar avx2)
+# A build that only tries something out may say -DBAREGRAD_ISAS="scalar;avx2" too.
+if(NOT BAREGRAD_ISAS)
+  set(BAREGRAD_ISAS scalar sse4 avx2 avx512)
+  if(BAREGRAD_SANITIZE)
+    set(BAREGRAD_ISAS scalar avx2)
+  endif()
 endif()
 foreach(isa IN ITEMS sse4 avx2 avx512)
   if(NOT isa IN_LIST BAREGRAD_ISAS)

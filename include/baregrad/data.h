@@ -1,4 +1,4 @@
-// Data for training: datasets, the loader, file readers, and the sets everybody starts with.
+// Data for training: datasets, the loader, file readers and well-known data sets.
 #pragma once
 
 #include "baregrad/data_files.h"

@@ -1,4 +1,4 @@
-// DataLoader: a dataset in batches, in an order that a seed and the epoch decide.
+// DataLoader: batches of a dataset, in an order that depends on a seed and the epoch.
 #pragma once
 
 #include <concepts>
@@ -20,24 +20,23 @@ struct LoaderOptions {
   std::int64_t batch_size = 1;
   bool shuffle = false;
   std::uint64_t seed = 0;
-  bool drop_last = false;  ///< leave out a last batch that is not full
-  int workers = 0;         ///< threads that make batches; 0: the calling thread does
-  int prefetch = 0;        ///< batches made ahead by workers; 0: two for each
-  /// Applied to each batch by whoever makes it. The generator depends on seed, epoch and batch
-  /// alone, so random augmentation too is the same at any number of workers.
+  bool drop_last = false;  ///< skip the last batch if it is not full
+  int workers = 0;         ///< threads that make batches; 0: the calling thread makes them
+  int prefetch = 0;        ///< batches that workers make in advance; 0: two per worker
+  /// Applied to each batch in the thread that makes it. The generator depends only on seed, epoch
+  /// and batch, so random augmentation is the same for any number of workers.
   std::function<Batch(Batch, Generator&)> transform = {};
 };
 
-/// Delivers the same batches, bit for bit and in the same order, at any number of workers.
+/// Delivers the same batches in the same order, with the same bits, for any number of workers.
 ///
 ///   for (const Batch& batch : loader) ...    // one epoch; the next loop is the next epoch
 ///
-/// A batch stays as it is until the next one is asked for; then its memory is used again, unless
-/// somebody still holds its tensors. For use by one thread. After a fork the child starts workers
-/// of its own.
+/// A batch is valid until the next one is requested. Then its memory is reused, unless its tensors
+/// are still referenced. A loader is for one thread. After a fork the child starts its own workers.
 class BAREGRAD_API DataLoader {
  public:
-  /// Throws ValueError for options that make no sense.
+  /// Throws ValueError for invalid options.
   explicit DataLoader(DatasetPtr dataset, LoaderOptions options = {});
   template <std::derived_from<Dataset> D>
   explicit DataLoader(D dataset, LoaderOptions options = {})
@@ -51,19 +50,20 @@ class BAREGRAD_API DataLoader {
   const Dataset& dataset() const noexcept;
   const LoaderOptions& options() const noexcept;
 
-  /// The next batch of the epoch; null once at its end, then the first of the next epoch. What the
-  /// dataset or the transform throws comes out here; asking again tries the same batch again.
+  /// The next batch of the epoch. At the end of the epoch it returns null once; the next call
+  /// returns the first batch of the next epoch. Exceptions of the dataset or the transform are
+  /// thrown here; the next call tries the same batch again.
   const Batch* next();
 
-  /// The epoch that next() is in, from 0.
+  /// The current epoch, from 0.
   std::int64_t epoch() const noexcept;
-  /// Batches of this epoch delivered so far.
+  /// The number of batches of this epoch that were delivered.
   std::int64_t position() const noexcept;
-  /// Goes to the start of an epoch. Throws ValueError when negative.
+  /// Goes to the start of an epoch. Throws ValueError for a negative one.
   void set_epoch(std::int64_t epoch);
 
-  /// Where it stands. A loader that loads this delivers the very next batch first. Throws
-  /// ValueError when the state is of another dataset size or batching; the seed is taken over.
+  /// The position of the loader. A loader that loads it continues with the next batch and takes
+  /// over the seed. Throws ValueError if the state is of another dataset size or batching.
   State state() const;
   void load_state(const State& state);
 
@@ -94,12 +94,12 @@ class BAREGRAD_API DataLoader {
         : loader_(loader), batch_(batch), loop_(batch != nullptr ? std::move(loop) : nullptr) {}
     DataLoader* loader_ = nullptr;
     const Batch* batch_ = nullptr;
-    std::shared_ptr<const bool> loop_;  // tells begin() that this loop is not over
+    std::shared_ptr<const bool> loop_;  // begin() sees from it that this loop is still running
   };
 
-  /// Starts the epoch from its first batch, also when a loop was left in the middle of it; right
-  /// after load_state it goes on where the state says. Throws ValueError while another loop is
-  /// running: nested loops need a loader each.
+  /// Starts the epoch from its first batch, even if an earlier loop stopped in the middle of it.
+  /// Right after load_state it continues at the position of the state. Throws ValueError while
+  /// another loop is running: nested loops need one loader each.
   Iterator begin();
   std::default_sentinel_t end() const noexcept { return {}; }
 

@@ -1,4 +1,4 @@
-// Datasets: where batches come from.
+// Datasets: the sources of batches.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace baregrad::data {
 
-/// Items one above the other along the first axis.
+/// Items stacked along the first axis.
 struct Batch {
   Tensor input;
-  Tensor target;                  ///< undefined where a dataset has none
-  std::vector<Tensor> more = {};  ///< what else an item has
+  Tensor target;                  ///< undefined if the dataset has no targets
+  std::vector<Tensor> more = {};  ///< further parts of an item
 
-  /// Number of items; 0 for a batch that holds nothing.
+  /// The number of items; 0 for an empty batch.
   std::int64_t size() const { return input.defined() && input.ndim() > 0 ? input.shape()[0] : 0; }
 };
 
-/// A numbered collection, read by the batch: a batch is one gather, not many small tensors.
+/// An indexed collection that is read in batches: a batch is one gather, not many small tensors.
 /// Loaders call get and get_into from several threads at once.
 class BAREGRAD_API Dataset {
  public:
@@ -33,37 +33,38 @@ class BAREGRAD_API Dataset {
   virtual ~Dataset();
 
   virtual std::int64_t size() const = 0;
-  /// The items at `indices`, in that order; an index may come twice. Throws IndexError.
+  /// The items at `indices`, in this order. Indices may repeat. Throws IndexError.
   virtual Batch get(std::span<const std::int64_t> indices) const = 0;
-  /// The same, into the memory of `batch` where nobody else looks at it; what loaders call, so that
-  /// a training loop runs on the same few blocks. Unless overridden: batch = get(indices).
+  /// The same, reusing the memory of `batch` if nothing else refers to it. Loaders call this, so
+  /// that a training loop works on the same few blocks. By default: batch = get(indices).
   virtual void get_into(std::span<const std::int64_t> indices, Batch& batch) const;
 
-  /// One item, without the batch's axis.
+  /// One item, without the batch axis.
   Batch item(std::int64_t index) const;
 };
 
 using DatasetPtr = std::shared_ptr<const Dataset>;
 
-/// x = (u - mean) / std in float32, for pixels u from 0 to 255.
+/// x = (u - mean) / std in float32, for pixels u in [0, 255].
 struct Scaling {
   float mean = 0;
   float std = 255;
 
-  /// The pixels' own mean and standard deviation: what comes out has mean 0 and deviation 1. Takes
-  /// uint8; a std of 0 (a single colour) becomes 1.
+  /// The mean and standard deviation of the pixels: scaled pixels have mean 0 and deviation 1.
+  /// Takes uint8. A std of 0 (a single colour) becomes 1.
   BAREGRAD_API static Scaling of(const Tensor& images);
 };
 
 /// Tensors in memory: item i is (inputs[i], targets[i]).
 class BAREGRAD_API TensorDataset : public Dataset {
  public:
-  /// Both with the same first size; `targets` may be undefined. Views that are not contiguous are
-  /// copied once.
+  /// Both have the same first size; `targets` may be undefined. Non-contiguous views are copied
+  /// once.
   explicit TensorDataset(const Tensor& inputs, const Tensor& targets = Tensor());
-  /// Inputs, targets, and more of the same first size. Throws ValueError when there are none.
+  /// Inputs, targets and further tensors, all with the same first size. Throws ValueError without
+  /// any.
   explicit TensorDataset(const std::vector<Tensor>& fields);
-  /// uint8 inputs stay uint8 in memory and are converted and scaled while they are gathered.
+  /// uint8 inputs are stored as uint8; they are converted and scaled while they are gathered.
   TensorDataset(const Tensor& inputs, const Tensor& targets, const Scaling& scaling);
 
   std::int64_t size() const override;
@@ -80,10 +81,10 @@ class BAREGRAD_API TensorDataset : public Dataset {
   std::optional<Scaling> scaling_;
 };
 
-/// Some items of another dataset.
+/// A subset of another dataset.
 class BAREGRAD_API Subset : public Dataset {
  public:
-  /// Throws IndexError for an index that `dataset` does not have.
+  /// Throws IndexError for an index that is out of range of `dataset`.
   Subset(DatasetPtr dataset, std::vector<std::int64_t> indices);
 
   std::int64_t size() const override;
@@ -99,8 +100,8 @@ class BAREGRAD_API Subset : public Dataset {
   std::vector<std::int64_t> indices_;
 };
 
-/// Another dataset's batches, each put through a function; called from several threads at once.
-/// For random changes give the function to the loader, which brings a generator.
+/// The batches of another dataset, transformed by a function. It is called from several threads at
+/// once. Pass a random transform to the loader instead, which provides a generator.
 class BAREGRAD_API TransformedDataset : public Dataset {
  public:
   using Transform = std::function<Batch(Batch)>;
@@ -114,7 +115,8 @@ class BAREGRAD_API TransformedDataset : public Dataset {
   Transform transform_;
 };
 
-/// Parts of the given sizes, which add up to the dataset's; who goes where depends on `seed` alone.
+/// Random parts of the given sizes, whose sum is the dataset's size. The parts depend only on
+/// `seed`.
 BAREGRAD_API std::vector<std::shared_ptr<Subset>> random_split(
     const DatasetPtr& dataset, const std::vector<std::int64_t>& lengths, std::uint64_t seed = 0);
 

@@ -1,4 +1,4 @@
-// Looking at a recorded graph: as a picture, as a table, and with the size of every gradient.
+// Views of a recorded graph: as a picture, as a table, and with the norms of gradients.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace baregrad::graph {
 
 class GradientNorms;
 
-/// While one lives, every backward, in any thread, leaves the Euclidean norms of the gradients it
-/// computes here: one number per value of the graph. A later backward over the same graph replaces
-/// them. Nothing is kept alive, and without a recorder nothing is computed.
+/// Records the Euclidean norms of the gradients of every backward, in all threads, during its
+/// lifetime: one number per value of the graph. A later backward over the same graph replaces them.
+/// The recorder keeps no tensor alive. Without a recorder no norm is computed.
 ///
 ///   graph::GradientRecorder gradients;
 ///   loss.backward();
@@ -30,13 +30,13 @@ class [[nodiscard]] BAREGRAD_API GradientRecorder {
   GradientRecorder(const GradientRecorder&) = delete;
   GradientRecorder& operator=(const GradientRecorder&) = delete;
 
-  /// Norm of the gradient of `t`, summed over all its uses: NaN when it holds one, else an infinity
-  /// when it holds one. Nothing when no gradient came.
+  /// The norm of the gradient of `t`, which is the sum over all uses of `t`. NaN if an element is
+  /// NaN, otherwise infinity if an element is infinite. Empty if `t` received no gradient.
   std::optional<double> norm(const Tensor& t) const;
-  /// How many values have a norm.
+  /// The number of values with a norm.
   std::size_t size() const;
   void clear();
-  /// Records no more; what it has stays.
+  /// Ends recording. Recorded norms are kept.
   void stop() noexcept;
 
   const GradientNorms& norms() const noexcept { return *norms_; }
@@ -45,33 +45,32 @@ class [[nodiscard]] BAREGRAD_API GradientRecorder {
   std::unique_ptr<GradientNorms> norms_;
 };
 
-/// Names of tensors in pictures and tables. Those that are not part of the graph are passed over.
+/// Names of tensors in pictures and tables. Tensors that are not part of the graph are ignored.
 using Names = std::vector<std::pair<std::string, Tensor>>;
 
 struct DotOptions {
   Names names = {};
-  /// Edges carry the norms found here, and colours where they are outside the bounds below.
+  /// Edges are labelled with these norms and coloured if a norm is outside the bounds below.
   const GradientRecorder* gradients = nullptr;
   double vanishing = 1e-7;
   double exploding = 1e3;
-  /// Beyond this many, those farthest from the roots are one node that says how many they are.
+  /// Of a larger graph, the nodes farthest from the roots are drawn as one node with their number.
   std::int64_t max_nodes = 2000;
 };
-/// The graph behind `root` in Graphviz's language: an edge is a value on its way from the op that
-/// made it to an op that uses it, a frame is an autograd::Label. The text is the same every time.
-/// Throws GradError when the tensor has no history.
+/// The graph of `root` in Graphviz's language. An edge is a value, from the op that made it to an
+/// op that uses it. A frame is an autograd::Label. The text is deterministic. Throws GradError if
+/// the tensor has no history.
 [[nodiscard]] BAREGRAD_API std::string to_dot(const Tensor& root, const DotOptions& options = {});
 [[nodiscard]] BAREGRAD_API std::string to_dot(const std::vector<Tensor>& roots,
                                               const DotOptions& options = {});
 
 struct SummaryOptions {
   Names names = {};
-  /// Rows beyond this many, of the nodes farthest from the roots, are left out; the totals count
-  /// them.
+  /// Of a larger graph, the nodes farthest from the roots have no row. The totals include them.
   std::int64_t max_nodes = 200;
 };
-/// The same graph as a table for a terminal, in the order in which the ops ran: op, shape, dtype,
-/// bytes kept for backward, inputs, label; and totals. Throws GradError as to_dot does.
+/// The same graph as a table for a terminal, in the order of execution: op, shape, dtype, bytes
+/// saved for backward, inputs, label; and totals. Throws GradError as to_dot does.
 [[nodiscard]] BAREGRAD_API std::string summary(const Tensor& root,
                                                const SummaryOptions& options = {});
 [[nodiscard]] BAREGRAD_API std::string summary(const std::vector<Tensor>& roots,

@@ -31,16 +31,16 @@ using Tensors = std::vector<Tensor>;
 
 // ---- Optimizers --------------------------------------------------------------------------------
 
-/// What tells one optimizer from another; private.
+/// The part of an optimizer that is its own: kernel, states, numbers of a step. Private.
 struct OptimizerRule;
 
-/// Parameters that are updated with the same numbers. A switch is 0 or 1.
+/// Parameters that share option values. A boolean option is 0 or 1.
 class BAREGRAD_API Group {
  public:
   const Tensors& params() const noexcept { return params_; }
-  /// "lr", "weight_decay", ...: the names of the optimizer's options. Throws ValueError for a name
-  /// that it does not have, and lists those it has. Values set here are the caller's to choose
-  /// well: only options given to an optimizer are checked.
+  /// The value of an option by its name: "lr", "weight_decay", ... Throws ValueError for an unknown
+  /// name and lists the known ones. A value that is set here is not checked; the constructors and
+  /// add_group check theirs.
   double& operator[](std::string_view name);
   double operator[](std::string_view name) const;
   bool has(std::string_view name) const noexcept;
@@ -58,13 +58,13 @@ class BAREGRAD_API Group {
   std::vector<Setting> settings_;
 };
 
-/// What all optimizers share. A step is one pass over the memory of all parameters together, with
-/// the same bits at any number of threads and on every instruction set; after the first it
-/// allocates nothing. It is not recorded, and counts as a write into each parameter.
+/// The base class of all optimizers. A step is one pass over the memory of all parameters. Its
+/// result has the same bits for any number of threads and on every instruction set. Only the first
+/// step allocates memory. A step is not recorded; it counts as a write to each parameter.
 ///
-/// What an optimizer keeps per parameter has the parameter's dtype, and float32 beside float16 and
-/// bfloat16, whose steps are computed in float32 and rounded once. Where a parameter's dtype has
-/// changed (Module::to), the next step converts what is kept for it and goes on.
+/// The state of a parameter (means, momentum) has the parameter's dtype. For float16 and bfloat16
+/// the state is float32: the step is computed in float32 and rounded once. If a parameter's dtype
+/// changes (Module::to), the next step converts its state.
 class BAREGRAD_API Optimizer {
  public:
   virtual ~Optimizer();
@@ -76,25 +76,25 @@ class BAREGRAD_API Optimizer {
   std::vector<Group>& groups() noexcept;
   const std::vector<Group>& groups() const noexcept;
 
-  /// Updates every parameter that has a gradient; the others are left alone, and so is what is kept
-  /// for them. Throws OutOfMemory before anything is written.
+  /// Updates every parameter that has a gradient, and its state. Other parameters do not change.
+  /// Throws OutOfMemory before anything is written.
   void step();
-  /// Drops the gradients, or with `set_to_none` false fills them with zeros where they lie.
+  /// Removes the gradients. With `set_to_none` false, fills them with zeros in place.
   void zero_grad(bool set_to_none = true);
 
-  /// Tensors "3.exp_avg" by the number of the parameter (through all groups); values "3.step",
-  /// "group.0.lr". The tensors are the optimizer's own: the next step writes into them.
+  /// Tensors such as "3.exp_avg", where 3 is the index of the parameter over all groups, and values
+  /// such as "3.step" and "group.0.lr". The tensors are not copies: the next step writes to them.
   [[nodiscard]] State state() const;
-  /// Goes on from there, bit for bit where dtypes are equal; floating tensors of another dtype are
-  /// converted. Throws one ValueError that lists everything that does not fit the parameters, and
-  /// has changed nothing then. The tensors are copied.
+  /// Restores a state. The next steps have the same bits as without the interruption if the dtypes
+  /// are equal; floating tensors of another dtype are converted. Throws one ValueError that lists
+  /// every mismatch with the parameters; nothing is changed in that case. The tensors are copied.
   void load_state(const State& state);
 
  protected:
   explicit Optimizer(const OptimizerRule& rule);
-  /// Throws ValueError, DTypeError or GradError for parameters that cannot be optimized: none at
-  /// all, not floating, not leaves, given before, or with elements that share memory. `values` are
-  /// in the order of the rule's settings.
+  /// Adds a group. Throws ValueError, DTypeError or GradError if there are no parameters, or if one
+  /// of them is not floating, is not a leaf, was added before, or has elements that share memory.
+  /// `values` are in the order of the rule's options.
   void add(Tensors params, const std::vector<double>& values);
 
  private:
@@ -102,7 +102,7 @@ class BAREGRAD_API Optimizer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The values that an option may have: from `least` to `most`, without `most` itself where `below`.
+/// The valid values of an option: from `least` to `most`. `below` excludes `most` itself.
 struct OptionRange {
   double least;
   double most;
@@ -144,7 +144,7 @@ struct AdamOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  double weight_decay = 0;  ///< times the parameter, added to the gradient
+  double weight_decay = 0;  ///< weight_decay * parameter is added to the gradient
   bool maximize = false;
 
   template <class Options, class F>
@@ -164,7 +164,7 @@ struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  double weight_decay = 1e-2;  ///< apart from the gradient: parameters shrink by lr * weight_decay
+  double weight_decay = 1e-2;  ///< decoupled: the parameter is multiplied by 1 - lr * weight_decay
   bool maximize = false;
 
   template <class Options, class F>
@@ -180,7 +180,7 @@ struct RMSpropOptions {
   double eps = 1e-8;
   double weight_decay = 0;
   double momentum = 0;
-  bool centered = false;  ///< by the variance; never negative here, PyTorch's may be by rounding
+  bool centered = false;  ///< divide by the variance; never negative, PyTorch's may be by rounding
   bool maximize = false;
 
   template <class Options, class F>
@@ -215,7 +215,7 @@ struct AdagradOptions {
   }
 };
 
-/// Chen et al. 2023: the sign of a mean of gradients, and weight decay apart from it.
+/// Chen et al. 2023: the sign of a mean of gradients, with decoupled weight decay.
 struct LionOptions {
   static constexpr const char* kName = "Lion";
   double lr = 1e-4;
@@ -251,28 +251,29 @@ using Lion = OptimizerWith<LionOptions>;
 
 template <class... T>
 struct OptimizerList {};
-/// All of them: Python and the command line know those that stand here.
+/// All optimizers. The Python package and the command line offer the ones in this list.
 using AllOptimizers = OptimizerList<SGD, Adam, AdamW, RMSprop, Adagrad, Lion>;
 
 // ---- Gradients ---------------------------------------------------------------------------------
 
-/// Scales all gradients together so that their norm is at most `max_norm`, and returns what it was,
-/// accumulated in double, with the same bits at any number of threads. With `error_if_nonfinite` a
-/// norm that is not finite throws ValueError before anything is changed; else NaN spreads to all.
+/// Scales all gradients by one factor so that their total norm is at most `max_norm`. Returns the
+/// norm before scaling. The norm is accumulated in double, with the same bits for any number of
+/// threads. A norm that is not finite: with `error_if_nonfinite`, throws ValueError before anything
+/// is changed; without it, a NaN spreads to all gradients.
 BAREGRAD_API double clip_grad_norm_(const Tensors& params, double max_norm,
                                     bool error_if_nonfinite = false);
-/// PyTorch's third argument, the order of the norm, is always 2 here.
+/// In PyTorch the third argument is the order of the norm. Here the order is always 2.
 template <NoSwitch T>
 double clip_grad_norm_(const Tensors&, double, T) = delete;
-/// Every element of every gradient into [-limit, limit]; NaN stays.
+/// Clamps every element of every gradient to [-limit, limit]. NaN stays NaN.
 BAREGRAD_API void clip_grad_value_(const Tensors& params, double limit);
 
 // ---- Moving averages ---------------------------------------------------------------------------
 
-/// Exponential moving averages of parameters, beginning with their values now: after each update,
-/// average = decay * average + (1 - decay) * parameter. Kept in float32 for float16 and bfloat16.
-/// Where a parameter's dtype has changed (Module::to), its average is converted when it is used
-/// next.
+/// Exponential moving averages of parameters. They start as copies of the parameters. Each update
+/// computes average = decay * average + (1 - decay) * parameter. The averages of float16 and
+/// bfloat16 parameters are float32. If a parameter's dtype changes (Module::to), its average is
+/// converted at its next use.
 class BAREGRAD_API EMA {
  public:
   explicit EMA(Tensors params, double decay = 0.999);
@@ -284,9 +285,9 @@ class BAREGRAD_API EMA {
   const Tensors& averages() const noexcept;
   std::int64_t updates() const noexcept;
   void update();
-  /// Writes the averages into the parameters.
+  /// Copies the averages to the parameters.
   void copy_to() const;
-  /// Exchanges averages and parameters: before an evaluation, and after it.
+  /// Swaps averages and parameters. Called before an evaluation and again after it.
   void swap();
   State state() const;
   void load_state(const State& state);
@@ -298,8 +299,8 @@ class BAREGRAD_API EMA {
 
 // ---- Schedules ---------------------------------------------------------------------------------
 
-/// The learning rate at a step, from the one the group had at first. Curves are closed forms: a run
-/// that resumes at step n has the bits of one that never stopped.
+/// The learning rate at a step; `base` is the initial learning rate of the group. Curves are closed
+/// forms, so a run that is resumed at step n has the same bits as an uninterrupted one.
 using Curve = std::function<double(std::int64_t step, double base)>;
 
 /// base * gamma^(step / step_size)
@@ -309,19 +310,20 @@ using Curve = std::function<double(std::int64_t step, double base)>;
                                                   double gamma = 0.1);
 /// base * gamma^step
 [[nodiscard]] BAREGRAD_API Curve exponential_curve(double gamma);
-/// From base to eta_min in `period` steps along a cosine, and back.
+/// A cosine from base to eta_min in `period` steps, and back to base.
 [[nodiscard]] BAREGRAD_API Curve cosine_curve(std::int64_t period, double eta_min = 0);
-/// From base to eta_min in `period` steps, then again, each time `factor` times longer.
+/// A cosine from base to eta_min in `period` steps, then again from base. Each period is `factor`
+/// times longer than the one before.
 [[nodiscard]] BAREGRAD_API Curve cosine_restarts_curve(std::int64_t period, std::int64_t factor = 1,
                                                        double eta_min = 0);
-/// base times a factor that goes from `start` to `end` in `steps` steps: a warm-up.
+/// base times a factor that changes linearly from `start` to `end` in `steps` steps: a warm-up.
 [[nodiscard]] BAREGRAD_API Curve linear_curve(double start = 1.0 / 3, double end = 1,
                                               std::int64_t steps = 5);
-/// curves[k] from milestones[k - 1] on, counting its own steps from there.
+/// curves[k] starts at milestones[k - 1]; its step 0 is that milestone.
 [[nodiscard]] BAREGRAD_API Curve sequential_curve(std::vector<Curve> curves,
                                                   std::vector<std::int64_t> milestones);
 
-/// Sets the lr of every group: when made, and after each step. The optimizer must outlive it.
+/// Sets the lr of every group at construction and after each step. The optimizer must outlive it.
 class BAREGRAD_API LRScheduler {
  public:
   LRScheduler(Optimizer& optimizer, Curve curve);
@@ -329,14 +331,14 @@ class BAREGRAD_API LRScheduler {
   LRScheduler(const LRScheduler&) = delete;
   LRScheduler& operator=(const LRScheduler&) = delete;
 
-  /// To be called after Optimizer::step.
+  /// Call it after Optimizer::step.
   void step();
   std::int64_t last_step() const noexcept { return step_; }
-  /// By group.
+  /// One value per group.
   std::vector<double> last_lr() const;
 
-  /// The step and each group's first lr. What the curve is made of is not kept: it must be given
-  /// the same numbers again.
+  /// The step and the initial lr of each group. The arguments of the curve are not saved: construct
+  /// the schedule with the same arguments before load_state.
   State state() const;
   void load_state(const State& state);
 
@@ -350,7 +352,7 @@ class BAREGRAD_API LRScheduler {
   Optimizer& optimizer_;
   const char* name_;
   Curve curve_;
-  Curve momentum_;  // empty: left alone
+  Curve momentum_;  // empty: momentum is not changed
   std::vector<double> bases_;
   std::int64_t step_ = 0;
 };
@@ -392,14 +394,14 @@ class BAREGRAD_API SequentialLR : public LRScheduler {
 struct OneCycleOptions {
   std::vector<double> max_lr = {};  ///< one for all groups, or one for each
   std::int64_t total_steps = 0;
-  double pct_start = 0.3;      ///< the part of the steps in which lr grows
-  bool linear = false;         ///< else along cosines
-  bool cycle_momentum = true;  ///< "momentum" or "beta1", against the lr
+  double pct_start = 0.3;      ///< the fraction of the steps in which lr increases
+  bool linear = false;         ///< linear; false: along cosines
+  bool cycle_momentum = true;  ///< "momentum" or "beta1" goes down while lr goes up
   double base_momentum = 0.85;
   double max_momentum = 0.95;
   double div_factor = 25;         ///< the first lr is max_lr / div_factor
   double final_div_factor = 1e4;  ///< the last lr is the first / final_div_factor
-  bool three_phase = false;       ///< down to the first lr as it went up, then further
+  bool three_phase = false;       ///< go down to the first lr as fast as up, then to the last lr
 };
 /// Smith and Topin 2018: lr up and down, momentum down and up. A step beyond total_steps throws
 /// ValueError.
@@ -409,16 +411,16 @@ class BAREGRAD_API OneCycleLR : public LRScheduler {
 };
 
 struct PlateauOptions {
-  bool maximize = false;  ///< greater is better
+  bool maximize = false;  ///< a greater metric is better
   double factor = 0.1;
   std::int64_t patience = 10;
   double threshold = 1e-4;
-  bool relative = true;  ///< of the threshold, to the best so far
+  bool relative = true;  ///< the threshold is relative to the best metric so far
   std::int64_t cooldown = 0;
   double min_lr = 0;
-  double eps = 1e-8;  ///< a smaller change of lr is not made
+  double eps = 1e-8;  ///< a change of lr smaller than this is skipped
 };
-/// Multiplies lr by a factor when a metric has not become better for more than `patience` steps.
+/// Multiplies lr by `factor` when the metric has not improved for more than `patience` steps.
 class BAREGRAD_API ReduceLROnPlateau {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions& options = {});
@@ -426,7 +428,7 @@ class BAREGRAD_API ReduceLROnPlateau {
   void step(double metric);
   double best() const noexcept { return best_; }
   std::vector<double> last_lr() const;
-  /// The lr itself is the optimizer's to keep.
+  /// The lr itself is part of the optimizer's state.
   State state() const;
   void load_state(const State& state);
 

@@ -1,17 +1,19 @@
-// The profiler: every op, kernel and backward step of a stretch of a program, with its time, as a
-// file that https://ui.perfetto.dev and chrome://tracing open.
+// The profiler. It records every op, kernel and backward step with its time, and writes a file for
+// https://ui.perfetto.dev and chrome://tracing.
 //
-// Events, by category:
+// Categories of events:
 //   op        one call at the dispatch point, from checks to the finished result
-//   kernel    the part of it that computes, in the calling thread and in each worker that helped
-//   backward  one node of a recorded graph on the way back, around the ops of its gradient rule
+//   kernel    the computing part of an op, in the calling thread and in each worker
+//   backward  the gradient rule of one node of a recorded graph, with its ops
 // Arguments: thread, label (autograd::Label), dtypes and shapes of inputs and results, and
-//   bytes     every input read once, every result written once; what an axis repeats counts once
-//   flops     products 2 m n k, and 1 per element of the result for each of bias, added matrix and
-//             activation; elementwise 1 per element of the result, whatever the function;
-//             reductions, scans, softmax, normalisations and cross-entropy 1 per element of the
-//             input, and so on the way back; what only moves elements 0. Integers count alike.
-// Off, it costs a load and a branch per call; on, about a quarter of a microsecond per op.
+//   bytes     every input is read once, every result written once; elements that an axis repeats
+//             (stride 0) count once
+//   flops     products: 2 m n k, and 1 per element of the result for each of bias, added matrix and
+//             activation; elementwise ops: 1 per element of the result, for any function;
+//             reductions, scans, softmax, normalisations and cross-entropy, and their backward: 1
+//             per element of the input; moves of elements: 0. Integers are counted in the same way.
+// The cost is a load and a branch per call when it is off, and about 0.25 microseconds per op when
+// it is on.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +23,19 @@
 
 namespace baregrad::profile {
 
-/// Records until stop(), in all threads. Throws IoError when the file could not be written then,
-/// ValueError while another recording runs. In the child of a fork nothing is recorded.
+/// Starts recording in all threads, until stop(). Throws IoError if the file cannot be written, and
+/// ValueError while another recording runs. The child of a fork does not record.
 BAREGRAD_API void start(const std::string& file);
-/// Ends the recording and writes the file, whole or not at all. Throws ValueError when nothing is
-/// recorded, IoError when the file cannot be written; the recording has ended then too.
+/// Ends the recording and writes the file atomically. Throws ValueError without a recording, and
+/// IoError if the file cannot be written; the recording has ended in that case too.
 BAREGRAD_API void stop();
 [[nodiscard]] BAREGRAD_API bool is_recording();
 
-/// A recording for the length of a scope.
+/// A recording for the duration of a scope.
 class [[nodiscard]] BAREGRAD_API Recording {
  public:
   [[nodiscard]] explicit Recording(const std::string& file);
-  /// Writes the file, and is silent where that fails: call stop() to know.
+  /// Writes the file and ignores errors. Call stop() to see them.
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;

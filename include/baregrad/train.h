@@ -1,15 +1,15 @@
-// Training a classifier of small images from start to finish: what `baregrad train`, `eval`,
-// `predict` and `graph` do, for programs. A run lives in a folder:
+// Training of a classifier of small images: the functions behind `baregrad train`, `eval`,
+// `predict` and `graph`. A run is a folder:
 //
-//   config.json       what was asked for, for people
+//   config.json       the configuration, for people
 //   metrics.jsonl     one line per logged step and per epoch
 //   events/           the same for TensorBoard
-//   checkpoints/      the last few; a run goes on from the newest, to the same bits
-//   graph.dot         the network, recorded from one batch
-//   lock              held by the process that trains, as long as it lives
+//   checkpoints/      the newest few; a resumed run has the same bits as an uninterrupted one
+//   graph.dot         the network's graph, recorded from one batch
+//   lock              locked by the training process while it runs
 //
-// A folder holds a run as soon as it holds a checkpoint; the first is written before the first
-// step. Reading a run changes nothing on the disk.
+// A folder is a run if it holds a checkpoint. The first checkpoint is written before the first
+// step. Reading a run does not write to the disk.
 #pragma once
 
 #include <cstdint>
@@ -28,48 +28,49 @@
 
 namespace baregrad::train {
 
-/// What is trained, and how.
+/// The configuration of a run.
 struct BAREGRAD_API Config {
   std::string data = {};         ///< one of data::dataset_names(); "" for the best found
-  std::string data_folder = {};  ///< looked into first
+  std::string data_folder = {};  ///< the first folder that is searched
   std::string model = "mlp";     ///< "mlp" or "cnn"
-  std::vector<std::int64_t> hidden = {512, 256};  ///< sizes of the hidden layers of an mlp
+  std::vector<std::int64_t> hidden = {512, 256};  ///< sizes of the hidden layers of "mlp"
   std::int64_t epochs = 10;
   std::int64_t batch = 64;
   double lr = 1e-3;
   double weight_decay = 0.01;
   double dropout = 0.1;             ///< of hidden layers
-  std::string optimizer = "adamw";  ///< sgd, adam, adamw, rmsprop, adagrad, lion
+  std::string optimizer = "adamw";  ///< the name of one of optim::AllOptimizers, in small letters
   std::string schedule = "cosine";  ///< constant, cosine, onecycle, step
   std::uint64_t seed = 0;
-  std::int64_t items = 0;       ///< train on the first so many images; 0: all
-  std::int64_t test_items = 0;  ///< test on the first so many; 0: all
-  // What does not change the result.
-  int workers = 0;                    ///< threads that prepare batches; 0: none but the caller
-  std::string alloc = "pool";         ///< memory of a step: pool, arena or system
+  std::int64_t items = 0;       ///< the number of training images, from the first; 0: all
+  std::int64_t test_items = 0;  ///< the number of test images, from the first; 0: all
+  // These members do not change the result.
+  int workers = 0;                    ///< threads that prepare batches; 0: the caller prepares them
+  std::string alloc = "pool";         ///< the allocator of a step: pool, arena or system
   std::int64_t checkpoint_steps = 0;  ///< steps between checkpoints; 0: one per epoch
-  int keep = 3;                       ///< checkpoints on disk
+  int keep = 3;                       ///< checkpoints kept on disk
 
-  /// What data, model, optimizer, schedule and alloc are chosen from, by the member's name.
+  /// The valid values of a member: data, model, optimizer, schedule or alloc.
   static const std::vector<std::string>& choices(const std::string& member);
-  /// Throws ValueError and says what is possible.
+  /// Throws ValueError for a value that is not valid and lists the valid ones.
   void check() const;
-  /// All that decides the result as text that reads back to the same, and the reverse.
+  /// All members as text, under their names, and a config from such text. Reading gives equal
+  /// values.
   std::map<std::string, std::string> values() const;
   static Config from_values(const std::map<std::string, std::string>& values);
 };
 
-/// A dataset as a network sees it.
+/// A dataset in the form that the networks take.
 struct Task {
   std::string name;    ///< "mnist", ...
-  std::string source;  ///< the folder it was read from, "" if drawn
+  std::string source;  ///< the folder it was read from; "" for generated data
   data::DatasetPtr train;
   data::DatasetPtr test;
   Tensor test_images;  ///< uint8 [N, 1, H, W]
   data::Scaling scaling;
   std::vector<std::string> classes;
 };
-/// Reads or draws what the config names. Throws IoError that lists where it looked.
+/// Reads or generates the config's data set. Throws IoError that lists the searched folders.
 BAREGRAD_API Task load_task(const Config& config);
 
 /// The network of the config, freshly initialised, for [N, 1, 28, 28]. First weights and dropout
@@ -82,10 +83,10 @@ struct Evaluation {
   double loss = 0;
   double accuracy = 0;
   std::int64_t items = 0;
-  /// confusion[truth][answer]: how often.
+  /// confusion[truth][answer]: the number of images.
   std::vector<std::vector<std::int64_t>> confusion;
 };
-/// Over a whole dataset, in eval mode, without recording.
+/// Evaluates a whole dataset in eval mode, without recording.
 BAREGRAD_API Evaluation evaluate(nn::Module& model, const data::DatasetPtr& dataset, int classes,
                                  std::int64_t batch = 1000);
 
@@ -95,8 +96,8 @@ struct Progress {
   std::int64_t step = 0;  ///< of this epoch, from 1
   std::int64_t steps = 0;
   std::int64_t total_step = 0;
-  double loss = 0;      ///< mean over the epoch so far
-  double accuracy = 0;  ///< of the epoch so far
+  double loss = 0;      ///< the mean over the current epoch
+  double accuracy = 0;  ///< over the current epoch
   double lr = 0;
   double samples_per_s = 0;
   double seconds_left = 0;  ///< until the end of the run
@@ -107,34 +108,34 @@ struct Epoch {
   Evaluation test;
 };
 
-/// Who is told. Called in the training thread.
+/// Receives the progress of a run. Its functions are called in the training thread.
 class BAREGRAD_API Listener {
  public:
   virtual ~Listener();
   virtual void step(const Progress&) {}
   virtual void epoch(const Epoch&) {}
   virtual void saved(const std::string& /*path*/) {}
-  /// Asked after every step: true ends the run after a checkpoint.
+  /// Called after every step. True stops the run, which writes a checkpoint first.
   virtual bool wants_stop() { return false; }
 };
 
 enum class Outcome { Finished, Stopped };
 
-/// One run in a folder. The weights at its end depend on the config alone: not on the number of
-/// threads or workers, on the allocator, or on where it was interrupted. A run has a random
-/// generator of its own; the process's is neither used nor changed.
+/// One run in a folder. Its final weights depend only on the config. They do not depend on the
+/// number of threads or workers, on the allocator, or on interruptions. A run has its own random
+/// generator and neither uses nor changes the process's.
 class BAREGRAD_API Run {
  public:
-  /// A new run, and its checkpoint of step 0. Throws ValueError when the folder holds one already,
-  /// IoError that names the process when another object or process has the folder's lock.
+  /// Starts a run and writes its checkpoint of step 0. Throws ValueError if the folder already
+  /// holds a run, and IoError that names the process if another object or process has locked the
+  /// folder.
   Run(const Config& config, const std::string& folder);
-  /// A new run in a folder of its own: PARENT/DATA-MODEL, or PARENT/DATA-MODEL-2, and so on, the
-  /// first that does not exist. Processes that start at the same time get different ones.
+  /// Starts a run in a new folder: PARENT/DATA-MODEL, PARENT/DATA-MODEL-2 and so on, the first that
+  /// does not exist. Processes that start at the same time get different folders.
   static Run start(const Config& config, const std::string& parent = "runs");
-  /// Goes on from the newest checkpoint in the folder; throws IoError where there is none, and when
-  /// another object or process has the folder's lock. `given` names members of `changes`: those
-  /// that do not change the result are taken over, others must be what the run was begun with
-  /// (ValueError).
+  /// Resumes from the newest checkpoint in the folder. Throws IoError if there is none, or if
+  /// another object or process has locked the folder. `given` names members of `changes`. Members
+  /// that do not change the result replace those of the run; the others must be equal (ValueError).
   static Run resume(const std::string& folder, const Config& changes = {},
                     const std::vector<std::string>& given = {});
   Run(Run&&) noexcept;
@@ -146,7 +147,7 @@ class BAREGRAD_API Run {
   nn::Module& model() noexcept;
   std::int64_t total_step() const noexcept;
   bool finished() const noexcept;
-  /// Messages about checkpoints that were passed over as damaged.
+  /// Messages about damaged checkpoints that were skipped.
   const std::vector<std::string>& damaged() const noexcept;
 
   Outcome train(Listener& listener);
@@ -158,7 +159,7 @@ class BAREGRAD_API Run {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A trained network, to be used.
+/// A trained network.
 struct Trained {
   Config config;
   data::Scaling scaling;
@@ -167,20 +168,21 @@ struct Trained {
   std::shared_ptr<nn::Module> model;
   std::vector<std::string> classes;
 };
-/// The newest checkpoint of a run's folder.
+/// The network of the newest checkpoint in a run's folder.
 BAREGRAD_API Trained load_trained(const std::string& folder);
 
-/// A picture of any size, as data::read_image gives it, as the networks here know theirs: gray, 28
-/// by 28, light on dark (`inverted` says that it was turned round). uint8 [1, 1, 28, 28].
+/// A picture in the form that the networks take: gray, 28 by 28, light on dark, uint8 [1, 1, 28,
+/// 28]. `inverted`: it was dark on light and was inverted.
 struct Picture {
   Tensor pixels;
   bool inverted = false;
 };
+/// From a picture of any size, as data::read_image returns it.
 BAREGRAD_API Picture as_picture(const Tensor& image);
-/// Probabilities of the classes for uint8 [N, 1, 28, 28].
+/// Probabilities of the classes, for uint8 [N, 1, 28, 28].
 BAREGRAD_API Tensor predict(const Trained& trained, const Tensor& pixels);
 
-/// The network's graph of one training step, in Graphviz's language, with gradient norms.
+/// The graph of one training step in Graphviz's language, with gradient norms.
 BAREGRAD_API std::string graph_of_step(nn::Module& model, const data::Batch& batch);
 
 }  // namespace baregrad::train

@@ -13,7 +13,7 @@ using MaybeSize = std::optional<std::int64_t>;
 
 nn::AttentionMasks masks_of(const MaybeTensor& key_padding, const MaybeTensor& attention,
                             bool causal) {
-  // PyTorch's is_causal says that the mask given is the causal one; ours is made in the kernel.
+  // In PyTorch, is_causal states that the given mask is causal. Here the kernel makes the mask.
   const bool given = attention.has_value();
   return {.key_padding = tensor_or_none(key_padding),
           .attention = tensor_or_none(attention),
@@ -34,7 +34,7 @@ std::pair<Tensor, MaybeTensor> attend(nn::MultiheadAttention& self, const Tensor
   return {out.output, optional_of(out.weights)};
 }
 
-/// What out_proj would have been given.
+/// Records the arguments of a Linear that its C++ parent made.
 void linear_inside(nb::handle parent, const char* name, std::int64_t in, std::int64_t out,
                    bool bias) {
   made_inside(parent, name,
@@ -76,11 +76,11 @@ not look". Without need_weights the T x S weights are never stored.
 >>> output.shape, weights.shape
 ((2, 5, 8), (2, 5, 5))
 )");
-  layer.slot("in_proj_weight", "[3 embed_dim, embed_dim], or None where kdim or vdim differ.")
-      .slot("q_proj_weight", "[embed_dim, embed_dim], or None.")
-      .slot("k_proj_weight", "[embed_dim, kdim], or None.")
-      .slot("v_proj_weight", "[embed_dim, vdim], or None.")
-      .slot("in_proj_bias", "[3 embed_dim], or None.");
+  layer.tensor("in_proj_weight", "[3 embed_dim, embed_dim], or None where kdim or vdim differ.")
+      .tensor("q_proj_weight", "[embed_dim, embed_dim], or None.")
+      .tensor("k_proj_weight", "[embed_dim, kdim], or None.")
+      .tensor("v_proj_weight", "[embed_dim, vdim], or None.")
+      .tensor("in_proj_bias", "[3 embed_dim], or None.");
   layer.type().def("__init__", &init_attention, nb::arg("embed_dim"), nb::arg("num_heads"),
                    nb::arg("dropout") = 0.0, nb::arg("bias") = true, nb::kw_only(),
                    nb::arg("kdim") = nb::none(), nb::arg("vdim") = nb::none(),
@@ -101,7 +101,7 @@ struct Encoder {
   nn::TransformerEncoderLayerOptions options;
 };
 
-/// Its parts are layers of their own, which can be looked at.
+/// Records the arguments of the layers inside, which are attributes of them.
 void remember_parts(nb::handle self, const Encoder& e) {
   const auto& o = e.options;
   const nb::object dropout = nb::cast(o.dropout);

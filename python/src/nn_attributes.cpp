@@ -14,17 +14,17 @@ namespace {
 PyTypeObject* g_parameter_type = nullptr;
 
 struct Found {
-  const nn::Slot* slot = nullptr;
+  const nn::ModuleTensor* entry = nullptr;
   bool parameter = false;
 };
 
-Found find_slot(const nn::Module& module, const std::string& name) noexcept {
+Found find_tensor(const nn::Module& module, const std::string& name) noexcept {
   if (!module.has_part(name)) return {};
-  for (const nn::Slot& slot : module.own_parameters()) {
-    if (slot.name == name) return {&slot, true};
+  for (const nn::ModuleTensor& entry : module.own_parameters()) {
+    if (entry.name == name) return {&entry, true};
   }
-  for (const nn::Slot& slot : module.own_buffers()) {
-    if (slot.name == name) return {&slot, false};
+  for (const nn::ModuleTensor& entry : module.own_buffers()) {
+    if (entry.name == name) return {&entry, false};
   }
   return {};
 }
@@ -51,14 +51,14 @@ void set_item(const nb::dict& dict, std::string_view name, nb::handle value) {
   }
 }
 
-/// An own reference: what runs next may change the dictionary. Invalid where there is none.
+/// A strong reference, because the dictionary may change. Invalid if there is no such attribute.
 nb::object attribute_or_null(const nb::dict& attributes, std::string_view name) {
   PyObject* found = PyDict_GetItemWithError(attributes.ptr(), python_text(name).ptr());
   if (found == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
   return nb::borrow(found);
 }
 
-/// The name may stand for something else so far.
+/// Removes a part or an attribute that has this name.
 void make_room(nb::handle self, nn::Module& module, const std::string& name) {
   {
     const ModuleChange change;
@@ -71,8 +71,8 @@ void make_room(nb::handle self, nn::Module& module, const std::string& name) {
 
 void put_parameter(nb::handle self, const std::string& name, nb::handle value) {
   nn::Module& module = module_in(self);
-  const Found found = find_slot(module, name);
-  if (found.slot != nullptr && found.parameter) return assign_slot(self, name, value);
+  const Found found = find_tensor(module, name);
+  if (found.entry != nullptr && found.parameter) return assign_tensor(self, name, value);
   make_room(self, module, name);
   const Tensor* tensor = tensor_in(value.ptr());
   {
@@ -82,7 +82,7 @@ void put_parameter(nb::handle self, const std::string& name, nb::handle value) {
   set_item(attributes_of(self), name, value);
 }
 
-/// A name that the type itself answers for, with a setter: such a name is set by it.
+/// Whether the type has a property with a setter for this name.
 bool has_setter(PyObject* self, PyObject* name) noexcept {
   PyObject* on_type = _PyType_Lookup(Py_TYPE(self), name);
   return on_type != nullptr && Py_TYPE(on_type)->tp_descr_set != nullptr;
@@ -119,8 +119,8 @@ int assign_attribute(PyObject* self, PyObject* name, const std::string& text, Py
     put_child(self, text, value);
     return 0;
   }
-  if (find_slot(*module, text).slot != nullptr) {
-    assign_slot(self, text, value);
+  if (find_tensor(*module, text).entry != nullptr) {
+    assign_tensor(self, text, value);
     return 0;
   }
   if (has_child(*module, text)) {
@@ -128,7 +128,7 @@ int assign_attribute(PyObject* self, PyObject* name, const std::string& text, Py
     const ModuleChange change;
     module->remove(text);
   }
-  // An object's own forward is called from C++, too.
+  // A forward that is set on the object is called from C++ too.
   if (text == "forward") call_through_python(*module);
   return PyObject_GenericSetAttr(self, name, value);
 }
@@ -181,49 +181,51 @@ nb::dict attributes_of(nb::handle self) {
   return nb::borrow<nb::dict>(dict);
 }
 
-std::vector<SlotValue> slot_values(const std::vector<nn::Slot>& slots) {
-  std::vector<SlotValue> values;
-  values.reserve(slots.size());
-  for (const nn::Slot& slot : slots) values.push_back({slot.name, *slot.tensor, slot.persistent});
+std::vector<TensorValue> tensor_values(const std::vector<nn::ModuleTensor>& entries) {
+  std::vector<TensorValue> values;
+  values.reserve(entries.size());
+  for (const nn::ModuleTensor& entry : entries)
+    values.push_back({entry.name, *entry.tensor, entry.persistent});
   return values;
 }
 
-nb::object slot_object(nb::handle self, const SlotValue& slot, bool parameter) {
-  if (!slot.tensor.defined()) return nb::none();
+nb::object tensor_object(nb::handle self, const TensorValue& entry, bool parameter) {
+  if (!entry.tensor.defined()) return nb::none();
   const nb::dict attributes = attributes_of(self);
-  const nb::object known = attribute_or_null(attributes, slot.name);
+  const nb::object known = attribute_or_null(attributes, entry.name);
   const Tensor* tensor = known.is_valid() ? tensor_in(known.ptr()) : nullptr;
-  if (tensor != nullptr && tensor->is_same(slot.tensor)) return known;
-  nb::object made = parameter ? wrap_parameter(slot.tensor) : nb::steal(wrap(Tensor(slot.tensor)));
-  set_item(attributes, slot.name, made);
+  if (tensor != nullptr && tensor->is_same(entry.tensor)) return known;
+  nb::object made =
+      parameter ? wrap_parameter(entry.tensor) : nb::steal(wrap(Tensor(entry.tensor)));
+  set_item(attributes, entry.name, made);
   return made;
 }
 
-nb::object slot_object(nb::handle self, const nn::Slot& slot, bool parameter) {
-  return slot_object(self, SlotValue{slot.name, *slot.tensor, slot.persistent}, parameter);
+nb::object tensor_object(nb::handle self, const nn::ModuleTensor& entry, bool parameter) {
+  return tensor_object(self, TensorValue{entry.name, *entry.tensor, entry.persistent}, parameter);
 }
 
-nb::object slot_object(nb::handle self, const std::string& name) {
-  const Found found = find_slot(module_in(self), name);
-  if (found.slot == nullptr) throw nb::attribute_error(name.c_str());
-  return slot_object(self, *found.slot, found.parameter);
+nb::object tensor_object(nb::handle self, const std::string& name) {
+  const Found found = find_tensor(module_in(self), name);
+  if (found.entry == nullptr) throw nb::attribute_error(name.c_str());
+  return tensor_object(self, *found.entry, found.parameter);
 }
 
-void assign_slot(nb::handle self, const std::string& name, nb::handle value) {
+void assign_tensor(nb::handle self, const std::string& name, nb::handle value) {
   const Tensor* tensor = tensor_in(value.ptr());
-  Tensor old;  // dropped after the change: that may run Python code
+  Tensor old;  // released after the change, because that may run Python code
   {
     const ModuleChange change;
     nn::Module& module = module_in(self);
-    const Found found = find_slot(module, name);
-    if (found.slot == nullptr) throw nb::attribute_error(name.c_str());
+    const Found found = find_tensor(module, name);
+    if (found.entry == nullptr) throw nb::attribute_error(name.c_str());
     if (!value.is_none()) {
       if (found.parameter && !is_parameter(value)) {
         throw_wrong_value(self, name, value, "parameter", "an nn.Parameter");
       }
       if (tensor == nullptr) throw_wrong_value(self, name, value, "buffer", "a Tensor");
     }
-    old = *found.slot->tensor;
+    old = *found.entry->tensor;
     module.replace_own(name, tensor != nullptr ? *tensor : Tensor());
   }
   set_item(attributes_of(self), name, value);
@@ -243,7 +245,7 @@ int set_attribute(PyObject* self, PyObject* name, PyObject* value) noexcept {
 void put_child(nb::handle self, const std::string& name, nb::handle child) {
   nn::Module& module = module_in(self);
   module_in(child);
-  if (find_slot(module, name).slot != nullptr) make_room(self, module, name);
+  if (find_tensor(module, name).entry != nullptr) make_room(self, module, name);
   {
     const ModuleChange change;
     module.add_module(name, nb::cast<nn::ModulePtr>(child));
@@ -254,7 +256,7 @@ void put_child(nb::handle self, const std::string& name, nb::handle child) {
 nb::object module_object(const nn::ModulePtr& module) {
   nb::object object = nb::cast(module);
   const nb::dict attributes = attributes_of(object);
-  // The children of a layer made in C++ live as long as it, and so do their hooks.
+  // The Python objects of the children live as long as the layer, and so do their hooks.
   const auto children = module->children();
   for (const auto& [name, child] : children) {
     if (!attribute_or_null(attributes, name).is_valid()) {
@@ -264,16 +266,16 @@ nb::object module_object(const nn::ModulePtr& module) {
   return object;
 }
 
-void refresh_slots(nb::handle self) {
+void refresh_tensors(nb::handle self) {
   for (const NamedObject& at : objects_below(self, false)) {
     const nb::dict attributes = attributes_of(at.module);
-    const auto refresh = [&](const std::vector<nn::Slot>& slots) {
-      for (SlotValue& slot : slot_values(slots)) {
-        const nb::object known = attribute_or_null(attributes, slot.name);
-        if (!known.is_valid() || tensor_in(known.ptr()) == nullptr || !slot.tensor.defined()) {
+    const auto refresh = [&](const std::vector<nn::ModuleTensor>& entries) {
+      for (TensorValue& entry : tensor_values(entries)) {
+        const nb::object known = attribute_or_null(attributes, entry.name);
+        if (!known.is_valid() || tensor_in(known.ptr()) == nullptr || !entry.tensor.defined()) {
           continue;
         }
-        std::swap(*nb::inst_ptr<Tensor>(known), slot.tensor);
+        std::swap(*nb::inst_ptr<Tensor>(known), entry.tensor);
       }
     };
     const nn::Module& module = module_in(at.module);

@@ -1,4 +1,4 @@
-// The parts of baregrad.nn: one function per file.
+// The bindings of baregrad.nn: one function per file.
 #pragma once
 
 #include <nanobind/nanobind.h>

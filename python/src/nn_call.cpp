@@ -1,4 +1,4 @@
-// Calling a module: straight in C++ where it can be, else through its Python forward and hooks.
+// Calls of modules: directly in C++ if possible, otherwise through the Python forward and hooks.
 #include <unordered_set>
 
 #include "bindings.h"
@@ -13,11 +13,11 @@ namespace {
 constexpr const char* kPreHooks = "_forward_pre_hooks";
 constexpr const char* kHooks = "_forward_hooks";
 
-/// Types whose objects need nothing of Python to be called. Under the interpreter's lock.
+/// Types whose forward can be called without Python. Guarded by the interpreter's lock.
 constinit MadeOnce<std::unordered_set<const PyTypeObject*>> g_direct_types;
 std::unordered_set<const PyTypeObject*>& direct_types() { return g_direct_types.get(); }
 
-/// Names that every call looks up, made once.
+/// Interned names for the lookups of every call.
 struct Names {
   PyObject* forward = PyUnicode_InternFromString("forward");
   PyObject* pre_hooks = PyUnicode_InternFromString(kPreHooks);
@@ -28,7 +28,7 @@ const Names& names() {
   return g_names.get([] { return new Names; });
 }
 
-/// The hooks as they are now: one may remove itself while it runs. Empty where there are none.
+/// A copy of the hooks: a hook may remove itself while it runs. Invalid without hooks.
 nb::object hooks_of(PyObject* self, PyObject* which) {
   PyObject** attributes = _PyObject_GetDictPtr(self);
   if (attributes == nullptr || *attributes == nullptr) return {};
@@ -67,7 +67,7 @@ nb::object run(nb::handle self, nb::object args, nb::handle kwargs) {
   return result;
 }
 
-/// What the C++ side calls in place of forward.
+/// Calls a module with a Python forward or hooks from C++.
 Tensor run_from_cpp(nn::Module& module, const Tensor& x) {
   const LockTaken lock;
   const nb::object self = nb::find(module);
@@ -126,8 +126,8 @@ void mark_direct(nb::handle type) {
 bool is_long_call(const nn::Module& module, const Tensor& x) noexcept {
   if (!module.children().empty() || x.numel() > kLongWork) return true;
   const std::int64_t rows = x.ndim() > 0 && x.numel() > 0 ? x.numel() / x.shape().back() : 1;
-  for (const nn::Slot& slot : module.own_parameters()) {
-    if (slot.tensor->defined() && slot.tensor->numel() > 16 * kLongWork / rows) return true;
+  for (const nn::ModuleTensor& entry : module.own_parameters()) {
+    if (entry.tensor->defined() && entry.tensor->numel() > 16 * kLongWork / rows) return true;
   }
   return false;
 }

@@ -1,4 +1,4 @@
-// Words to enumerations.
+// Conversion of words to enumerations.
 #include "nn_choices.h"
 
 #include <initializer_list>

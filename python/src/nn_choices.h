@@ -1,4 +1,4 @@
-// Enumerations of the engine as the words PyTorch uses for them.
+// Conversion of PyTorch's words to enumerations of the engine.
 #pragma once
 
 #include <string>
@@ -11,11 +11,12 @@
 
 namespace baregrad::python {
 
-// Each throws a ValueError that opens with `who` and lists the choices.
-/// "relu", "gelu", "gelu_tanh", "silu" or "none"; not given is none.
+// For an unknown word, each function throws a ValueError that begins with `who` and lists the
+// words.
+/// "relu", "gelu", "gelu_tanh", "silu" or "none"; an empty optional is "none".
 Activation activation_from(const std::optional<std::string>& text, const char* who);
 Reduction reduction_from(const std::string& text, const char* who);
-/// "none" or "tanh": GELU's.
+/// The `approximate` of GELU: "none" or "tanh".
 bool is_tanh(const std::string& text, const char* who);
 nn::init::Fan fan_from(const std::string& text, const char* who);
 nn::init::Nonlinearity nonlinearity_from(const std::string& text, const char* who);

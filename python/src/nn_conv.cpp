@@ -10,8 +10,8 @@ namespace {
 template <class L, int N>
 void bind_convolution(nb::module_& nn, const char* name, const char* weight, const char* doc) {
   Layer<L>(nn, name, doc)
-      .slot("weight", weight)
-      .slot("bias", "[out_channels], or None.")
+      .tensor("weight", weight)
+      .tensor("bias", "[out_channels], or None.")
       .init(
           +[](void* place, std::int64_t in, std::int64_t out, Each<N> kernel, Each<N> stride,
               Each<N> padding, Each<N> dilation, std::int64_t groups, bool bias,
@@ -38,8 +38,8 @@ void bind_transposed(nb::module_& nn) {
 >>> bg.nn.ConvTranspose2d(8, 3, 2, stride=2)(bg.ones((1, 8, 5, 5))).shape
 (1, 3, 10, 10)
 )")
-      .slot("weight", "[in_channels, out_channels / groups, height, width].")
-      .slot("bias", "[out_channels], or None.")
+      .tensor("weight", "[in_channels, out_channels / groups, height, width].")
+      .tensor("bias", "[out_channels], or None.")
       .init(
           +[](void* place, std::int64_t in, std::int64_t out, Each<2> kernel, Each<2> stride,
               Each<2> padding, Each<2> output_padding, std::int64_t groups, bool bias,

@@ -334,7 +334,7 @@ void bind_norms(nb::module_& m) {
       "(2, 4)\n");
 }
 
-/// PyTorch counts the axes from the last one on.
+/// PyTorch lists the axes from the last one.
 Tensor padded(const Tensor& x, const std::vector<std::int64_t>& pads, const Word& mode,
               const Scalar& value) {
   const std::pair<const char*, PadMode> modes[] = {{"constant", PadMode::Constant},

@@ -1,4 +1,4 @@
-// baregrad.nn.init: first values of weights, written in place.
+// baregrad.nn.init: initialisation of weights in place.
 #include "baregrad/nn/init.h"
 #include "nn_bindings.h"
 #include "nn_choices.h"
@@ -9,10 +9,10 @@ namespace {
 
 namespace init = nn::init;
 
-/// The object that was passed, a Parameter say, which functions here return.
+/// The object that was passed, such as a Parameter. The functions return it.
 using Given = nb::typed<nb::object, Tensor>;
 
-/// The tensor inside, of a function that gives the object itself back.
+/// The tensor inside the object.
 const Tensor& inside(nb::handle object, const char* who) {
   if (const Tensor* tensor = tensor_in(object.ptr())) return *tensor;
   throw nb::type_error(
@@ -20,7 +20,7 @@ const Tensor& inside(nb::handle object, const char* who) {
           .c_str());
 }
 
-/// write(tensor) in place, without the lock.
+/// Calls write(tensor) without the interpreter's lock.
 template <class Write>
 Given written(Given object, const char* who, Write write) {
   const Tensor& tensor = inside(object, who);

@@ -23,8 +23,8 @@ Linear(in_features=3, out_features=2, bias=True)
 >>> layer(bg.ones((5, 3))).shape
 (5, 2)
 )")
-      .slot("weight", "[out_features, in_features].")
-      .slot("bias", "[out_features], or None.")
+      .tensor("weight", "[out_features, in_features].")
+      .tensor("bias", "[out_features], or None.")
       .init(
           +[](void* place, std::int64_t in, std::int64_t out, bool bias, MaybeWord activation,
               DTypeOption dtype) {
@@ -45,7 +45,7 @@ The row padding_idx begins as zeros and gets no gradient.
 >>> bg.nn.Embedding(10, 4)(bg.ones((2, 3), dtype=bg.int64)).shape
 (2, 3, 4)
 )")
-      .slot("weight", "[num_embeddings, embedding_dim].")
+      .tensor("weight", "[num_embeddings, embedding_dim].")
       .init(
           +[](void* place, std::int64_t count, std::int64_t size,
               std::optional<std::int64_t> padding_idx, DTypeOption dtype) {
@@ -123,7 +123,7 @@ MLP(
 
 // ---- Sequential ---------------------------------------------------------------------------------
 
-/// Modules one by one, or one dictionary of them.
+/// From modules as positional arguments, or from one dictionary of modules.
 void init_sequential(nb::pointer_and_handle<nn::Sequential> self, const nb::args& modules) {
   auto* made = new (static_cast<void*>(self.p)) nn::Sequential();
   layer_made(self.h, *made, nb::dict());
@@ -169,7 +169,7 @@ std::string name_at(const nn::Sequential& self, std::int64_t position) {
   return self.children()[position_in(self.size(), position)].first;
 }
 
-/// Positions of the children that a slice names.
+/// The positions of the children in a slice.
 std::vector<std::size_t> positions_of(const nb::slice& slice, std::size_t size) {
   const auto [start, stop, step, count] = slice.compute(size);
   std::vector<std::size_t> positions;
@@ -201,7 +201,7 @@ Items items_in(nb::handle self) {
   return items;
 }
 
-/// Takes all children away and puts these in their place, named "0", "1", ...
+/// Replaces all children by these, named "0", "1", ...
 void refill(nb::handle self, const Items& items) {
   for (const nb::object& item : items) {
     if (maybe_module(item) != nullptr) continue;
@@ -227,7 +227,7 @@ void refill(nb::handle self, const Items& items) {
         }
       });
     } catch (...) {
-      // One of them holds this Sequential: all stays as it was.
+      // An item contains this Sequential: the old children are restored.
       put([&] {
         for (const auto& [name, child] : before) modules.push_back(name, child);
       });
@@ -289,7 +289,7 @@ nb::object append_item(nb::handle self, nb::handle module) {
 }
 
 nb::object extend_items(nb::handle self, nb::handle modules) {
-  // All are looked at first: a wrong one leaves the list as it was.
+  // All modules are checked first, so that an error does not change the list.
   const nb::tuple more = elements_of(modules);
   for (const nb::handle module : more) module_in(module);
   for (const nb::handle module : more) append_item(self, module);
@@ -316,7 +316,7 @@ Items repeated_items(nb::handle self, std::int64_t times) {
         ("Sequential: * takes a number of at least 1, not " + std::to_string(times)).c_str());
   }
   const Items once = items_in(self);
-  // Absurd counts would fill the memory with names.
+  // A limit, because names of very many modules would fill the memory.
   constexpr std::size_t kMost = 1 << 20;
   if (!once.empty() && static_cast<std::size_t>(times) > kMost / once.size()) {
     throw nb::value_error("Sequential: * would make more than a million modules");

@@ -32,7 +32,7 @@ void bind_plain(nb::module_& nn, const char* name, const char* doc) {
   def_forward(layer);
 }
 
-/// One number besides the reduction, which comes first in C++.
+/// A loss with one number and a reduction, which is the first argument in C++.
 template <class L>
 void bind_with_number(nb::module_& nn, const char* name, const char* number, const char* doc) {
   Layer<L> layer(nn, name, doc);
@@ -68,7 +68,7 @@ void bind_binary(nb::module_& nn) {
 >>> bg.nn.BCELoss()(bg.asarray([1.0]), bg.asarray([1.0])).item()
 0.0
 )");
-  bce.slot("weight", "Broadcasts against the input, or None.")
+  bce.tensor("weight", "Broadcasts against the input, or None.")
       .init(
           +[](void* place, MaybeTensor weight, Word reduction) {
             new (place) nn::BCELoss(tensor_or_none(weight), reduction_from(reduction, "BCELoss"));
@@ -81,8 +81,8 @@ void bind_binary(nb::module_& nn) {
 >>> bg.nn.BCEWithLogitsLoss()(bg.asarray([0.0]), bg.asarray([1.0]))
 tensor(0.6931)
 )");
-  logits.slot("weight", "Broadcasts against the input, or None.")
-      .slot("pos_weight", "Multiplies what positive targets cost, or None.")
+  logits.tensor("weight", "Broadcasts against the input, or None.")
+      .tensor("pos_weight", "Multiplies what positive targets cost, or None.")
       .init(
           +[](void* place, MaybeTensor weight, Word reduction, MaybeTensor pos_weight) {
             new (place) nn::BCEWithLogitsLoss(tensor_or_none(weight), tensor_or_none(pos_weight),
@@ -102,7 +102,7 @@ void bind_classes(nb::module_& nn) {
 >>> loss(bg.asarray([[0.0, 100.0]]), bg.asarray([1])).item()
 0.0
 )");
-  entropy.slot("weight", "[C], or None.")
+  entropy.tensor("weight", "[C], or None.")
       .init(
           +[](void* place, MaybeTensor weight, std::int64_t ignore_index, Word reduction,
               double label_smoothing) {
@@ -120,7 +120,7 @@ void bind_classes(nb::module_& nn) {
 >>> bg.nn.NLLLoss()(bg.asarray([[-1.0, -2.0]]), bg.asarray([1]))
 tensor(2.)
 )");
-  nll.slot("weight", "[C], or None.")
+  nll.tensor("weight", "[C], or None.")
       .init(
           +[](void* place, MaybeTensor weight, std::int64_t ignore_index, Word reduction) {
             new (place) nn::NLLLoss({.weight = tensor_or_none(weight),
@@ -137,7 +137,7 @@ tensor(2.)
 >>> bg.nn.MultiMarginLoss()(bg.asarray([[0.0, 2.0]]), bg.asarray([1]))
 tensor(0.)
 )");
-  hinge.slot("weight", "[C], or None.")
+  hinge.tensor("weight", "[C], or None.")
       .init(
           +[](void* place, int p, double margin, MaybeTensor weight, Word reduction) {
             new (place)

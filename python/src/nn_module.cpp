@@ -1,4 +1,4 @@
-// baregrad.nn.Module: the class, for Python's subclasses and all layers.
+// baregrad.nn.Module: the base class of all layers and of modules in Python.
 #include "nn_module.h"
 
 #include <unordered_set>
@@ -15,7 +15,7 @@ PyTypeObject* g_module_type = nullptr;
 
 namespace {
 
-/// The C++ side of a class that is written in Python.
+/// The C++ object of a module whose class is written in Python.
 class PythonModule final : public nn::Module {
  public:
   Tensor forward(const Tensor& x) override {
@@ -52,7 +52,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) noexcept {
   return 0;
 }
 
-/// A child is never above itself, so that every cycle goes through some __dict__.
+/// The tree of modules has no cycle, so every reference cycle contains a __dict__.
 int clear(PyObject* self) noexcept {
   if (PyObject** dict = _PyObject_GetDictPtr(self)) Py_CLEAR(*dict);
   return 0;
@@ -62,10 +62,10 @@ int clear(PyObject* self) noexcept {
 
 nb::object iterator_of(const nb::list& list) { return nb::steal(PyObject_GetIter(list.ptr())); }
 
-/// (dotted name, object) of all parameters or buffers; what is in two places comes once. Without
-/// names where nobody asks for them: those of modules nested deep are long.
-nb::list named_slots(nb::handle self, const std::string& prefix, bool recurse, bool parameters,
-                     bool named = true) {
+/// (dotted name, object) of all parameters or buffers, each once. Names are made only if `named`:
+/// the names of deeply nested modules are long.
+nb::list named_tensors(nb::handle self, const std::string& prefix, bool recurse, bool parameters,
+                       bool named = true) {
   nb::list out;
   std::unordered_set<const void*> seen;
   std::vector<NamedObject> objects;
@@ -76,16 +76,16 @@ nb::list named_slots(nb::handle self, const std::string& prefix, bool recurse, b
   }
   for (const NamedObject& at : objects) {
     const nn::Module& module = module_in(at.module);
-    const auto& slots = parameters ? module.own_parameters() : module.own_buffers();
-    for (const SlotValue& slot : slot_values(slots)) {
-      if (!slot.tensor.defined() || !seen.insert(History::identity(slot.tensor)).second) continue;
-      nb::object object = slot_object(at.module, slot, parameters);
+    const auto& entries = parameters ? module.own_parameters() : module.own_buffers();
+    for (const TensorValue& entry : tensor_values(entries)) {
+      if (!entry.tensor.defined() || !seen.insert(History::identity(entry.tensor)).second) continue;
+      nb::object object = tensor_object(at.module, entry, parameters);
       if (!named) {
         out.append(object);
         continue;
       }
       std::string name = prefix;
-      for (const std::string& part : {at.name, slot.name}) {
+      for (const std::string& part : {at.name, entry.name}) {
         if (!name.empty() && !part.empty()) name += ".";
         name += part;
       }
@@ -145,8 +145,8 @@ nb::object load_state_dict(nn::Module& module, nb::handle state, bool strict) {
 
 // ---- What is done to all of them ----------------------------------------------------------------
 
-/// What `object.name` is, where it is neither the object's own nor of a class in Python: the native
-/// method is then applied without a call of it.
+/// Whether `object.name` is the native method, not one of the object or of a class in Python.
+/// Callers then skip the call through Python.
 bool has_native(nb::handle object, const char* name) {
   const nb::str key(name);
   if (attributes_of(object).contains(key)) return false;
@@ -154,8 +154,8 @@ bool has_native(nb::handle object, const char* name) {
          _PyType_Lookup(g_module_type, key.ptr());
 }
 
-/// Child by child, so that one whose class has a train of its own is asked. Without recursion where
-/// none has.
+/// Child by child, so that an overridden train of a child is called. Without recursion for the
+/// others.
 nb::object train(nb::handle self, bool mode) {
   std::unordered_set<const nn::Module*> seen;
   std::vector<nb::object> waiting = {nb::borrow(self)};
@@ -177,7 +177,8 @@ nb::object train(nb::handle self, bool mode) {
   return nb::borrow(self);
 }
 
-/// Each module once, after all below it; the order is fixed before fn may change anything.
+/// Calls fn on each module once, after all modules below it. The order is fixed before the first
+/// call.
 void apply_below(nb::handle self, nb::handle fn) {
   struct Open {
     nb::object module;
@@ -203,14 +204,14 @@ void apply_below(nb::handle self, nb::handle fn) {
 
 nb::object to_dtype(nb::handle self, DType dtype) {
   nn::Module& module = module_in(self);
-  // Parameters change under every handle: no other thread may be reading them.
+  // Parameters change for all handles, so no other thread may read them.
   wait_for_other_threads("to");
   module.to(dtype);
-  refresh_slots(self);
+  refresh_tensors(self);
   return nb::borrow(self);
 }
 
-/// Text whose further lines begin `indent` columns to the right.
+/// Appends text; all lines but the first are indented.
 void append_lines(std::string& text, std::string_view lines, std::size_t indent) {
   for (const char c : lines) {
     text += c;
@@ -260,7 +261,7 @@ std::string repr(nb::handle self) {
 
 // ---- Registration -------------------------------------------------------------------------------
 
-/// For a name that must not stand for anything yet.
+/// Throws ValueError if the object has an attribute of this name.
 void require_free(nb::handle self, const std::string& name, const char* who) {
   if (!nb::hasattr(self, name.c_str())) return;
   throw nb::value_error((std::string(who) + ": " + Py_TYPE(self.ptr())->tp_name +
@@ -291,7 +292,7 @@ void register_parameter(nb::handle self, const std::string& name, nb::object par
     const ModuleChange change;
     module.add_parameter(name, Tensor());
   }
-  assign_slot(self, name, parameter);
+  assign_tensor(self, name, parameter);
 }
 
 void add_module(nb::handle self, const std::string& name, nb::handle module) {
@@ -329,7 +330,7 @@ void def_lists(nb::class_<nn::Module>& module) {
       .def(
           "parameters",
           [](nb::handle self, bool recurse) {
-            return iterator_of(named_slots(self, "", recurse, true, false));
+            return iterator_of(named_tensors(self, "", recurse, true, false));
           },
           nb::arg("recurse") = true,
           nb::sig("def parameters(self, recurse: bool = True) -> "
@@ -339,7 +340,7 @@ void def_lists(nb::class_<nn::Module>& module) {
       .def(
           "named_parameters",
           [](nb::handle self, const std::string& prefix, bool recurse) {
-            return iterator_of(named_slots(self, prefix, recurse, true));
+            return iterator_of(named_tensors(self, prefix, recurse, true));
           },
           nb::arg("prefix") = "", nb::arg("recurse") = true,
           nb::sig("def named_parameters(self, prefix: str = '', recurse: bool = True) -> "
@@ -350,7 +351,7 @@ void def_lists(nb::class_<nn::Module>& module) {
       .def(
           "buffers",
           [](nb::handle self, bool recurse) {
-            return iterator_of(named_slots(self, "", recurse, false, false));
+            return iterator_of(named_tensors(self, "", recurse, false, false));
           },
           nb::arg("recurse") = true,
           nb::sig("def buffers(self, recurse: bool = True) -> "
@@ -360,7 +361,7 @@ void def_lists(nb::class_<nn::Module>& module) {
       .def(
           "named_buffers",
           [](nb::handle self, const std::string& prefix, bool recurse) {
-            return iterator_of(named_slots(self, prefix, recurse, false));
+            return iterator_of(named_tensors(self, prefix, recurse, false));
           },
           nb::arg("prefix") = "", nb::arg("recurse") = true,
           nb::sig("def named_buffers(self, prefix: str = '', recurse: bool = True) -> "
@@ -537,7 +538,7 @@ nb::class_<nn::Module> bind_module(nb::module_& nn) {
 }  // namespace
 
 namespace {
-// Filled at load: a static of the function would have a lock.
+// Initialised at load: a static inside a function would have a guard lock.
 PyType_Slot g_module_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_module)},
                                 {Py_tp_setattro, reinterpret_cast<void*>(&set_attribute)},
                                 {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
@@ -552,9 +553,9 @@ void layer_made(nb::handle self, nn::Module& module, nb::dict arguments) {
   attributes["_arguments"] = std::move(arguments);
   const auto children = module.children();
   for (const auto& [name, child] : children) attributes[name.c_str()] = module_object(child);
-  // Names that no property of the class answers for: an LSTM has one per layer and direction.
-  for (const SlotValue& slot : slot_values(module.own_parameters())) {
-    if (!nb::hasattr(self.type(), slot.name.c_str())) slot_object(self, slot, true);
+  // Parameters without a property of the class: an LSTM has some per layer and direction.
+  for (const TensorValue& entry : tensor_values(module.own_parameters())) {
+    if (!nb::hasattr(self.type(), entry.name.c_str())) tensor_object(self, entry, true);
   }
   const nb::handle type = self.type();
   if (!is_native(type)) call_through_python(module);

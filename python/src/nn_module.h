@@ -1,8 +1,8 @@
 // baregrad.nn.Module in Python, shared by the files that bind layers.
 //
-// Every module, C++ or Python, is one C++ nn::Module inside its Python object. Its parameters,
-// buffers and children stand in the C++ module, which is the truth; the object's __dict__ holds the
-// Python objects of them, so that attribute access is Python's own and `net.fc is net.fc`.
+// Every module, written in C++ or in Python, is a C++ nn::Module inside its Python object. The C++
+// module owns parameters, buffers and children. The __dict__ of the object caches their Python
+// objects, so that attribute access is Python's own and `net.fc is net.fc`.
 #pragma once
 
 #include <string>
@@ -20,79 +20,78 @@
 
 namespace baregrad::python {
 
-/// A Tensor that a module lists; adds nothing but its type.
+/// The type of the parameters of modules: a Tensor without further members.
 struct Parameter : Tensor {};
 
 /// The type object of nn.Module; set by bind_nn.
 extern PyTypeObject* g_module_type;
 
-/// The module inside; throws TypeError where super().__init__() never ran.
+/// The C++ module of an object. Throws TypeError if super().__init__() was not called.
 nn::Module& module_in(nb::handle self);
-/// nullptr when it is no module, or one whose __init__ never ran.
+/// The same; nullptr for other objects and if __init__ was not called.
 nn::Module* maybe_module(nb::handle object) noexcept;
 bool is_parameter(nb::handle object) noexcept;
-/// The instance's __dict__.
+/// The __dict__ of the object.
 nb::dict attributes_of(nb::handle self);
 
 // ---- nn_attributes.cpp ------------------------------------------------------------------------
 void bind_nn_parameter(nb::module_& nn);
-/// The Python object of a parameter or buffer; the same one each time. None where it is undefined.
-nb::object slot_object(nb::handle self, const nn::Slot& slot, bool parameter);
-/// The slots as they are now: making Python objects of them may run code that changes the list.
-struct SlotValue {
+/// The Python object of a parameter or buffer, always the same one. None for an undefined tensor.
+nb::object tensor_object(nb::handle self, const nn::ModuleTensor& entry, bool parameter);
+/// A copy of the list: creating Python objects may run code that changes it.
+struct TensorValue {
   std::string name;
   Tensor tensor;
   bool persistent;
 };
-std::vector<SlotValue> slot_values(const std::vector<nn::Slot>& slots);
-nb::object slot_object(nb::handle self, const SlotValue& slot, bool parameter);
-nb::object slot_object(nb::handle self, const std::string& name);
-/// self.name = value for a name that is a parameter or buffer already.
-void assign_slot(nb::handle self, const std::string& name, nb::handle value);
+std::vector<TensorValue> tensor_values(const std::vector<nn::ModuleTensor>& entries);
+nb::object tensor_object(nb::handle self, const TensorValue& entry, bool parameter);
+nb::object tensor_object(nb::handle self, const std::string& name);
+/// self.name = value, where name is a parameter or buffer.
+void assign_tensor(nb::handle self, const std::string& name, nb::handle value);
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) noexcept;
 /// Whether a child has this name.
 bool has_child(const nn::Module& module, const std::string& name) noexcept;
-/// self.name = child, in the registry too.
+/// self.name = child; registers the child.
 void put_child(nb::handle self, const std::string& name, nb::handle child);
 /// The Python object of a child.
 nb::object module_object(const nn::ModulePtr& module);
-/// After the C++ side put new tensors into its slots: the old Python objects hold them too.
-void refresh_slots(nb::handle self);
+/// Updates the cached Python objects after C++ has replaced tensors.
+void refresh_tensors(nb::handle self);
 
 struct NamedObject {
   std::string name;
   nb::object module;
 };
-/// This module and all below it, each once, under dotted names; these are empty where not `named`.
+/// This module and all below it, each once, with dotted names; the names are empty without `named`.
 std::vector<NamedObject> objects_below(nb::handle self, bool named = true);
 
 // ---- nn_call.cpp --------------------------------------------------------------------------------
 PyObject* call_module(PyObject* self, PyObject* args, PyObject* kwargs) noexcept;
-/// From now on the C++ side, too, calls the module through Python: it has hooks, or a forward of
-/// its own.
+/// Makes C++ call the module through Python, because it has hooks or a Python forward.
 void call_through_python(nn::Module& module);
 void bind_nn_hooks(nb::class_<nn::Module>& module);
-/// Objects of exactly this type are called straight in C++: their forward takes one tensor.
+/// Marks a type whose objects are called directly in C++: their forward takes one tensor.
 void mark_direct(nb::handle type);
 bool is_long_call(const nn::Module& module, const Tensor& x) noexcept;
 
 // ---- nn_pickle.cpp ------------------------------------------------------------------------------
 void bind_nn_pickle(nb::module_& nn, nb::class_<nn::Module>& module);
-/// Copies and pickles make objects of classes below `type` by its __init__.
+/// Marks a C++ class: copies and pickles of its subclasses are made with its __init__.
 void mark_native(nb::handle type);
 bool is_native(nb::handle type) noexcept;
 
 // ---- nn_module.cpp ------------------------------------------------------------------------------
-/// Calls, attributes and garbage collection, for the class and every class below it.
+/// Type entries for calls, attributes and garbage collection of all module classes.
 PyType_Slot* module_slots() noexcept;
-/// The end of every __init__: remembers its arguments, for copies and as attributes, and gives the
-/// children their Python objects.
+/// Called at the end of every __init__. Stores the arguments, for copies and attributes, and
+/// creates the Python objects of the children.
 void layer_made(nb::handle self, nn::Module& module, nb::dict arguments);
-/// The same for a child that its C++ parent made: what its constructor would have been given.
+/// Stores the constructor arguments of a child that was constructed by its C++ parent.
 void made_inside(nb::handle parent, const char* name,
                  std::initializer_list<std::pair<const char*, nb::object>> arguments);
 
-/// The class of a layer, told in its C++ pieces.
+/// Binds the class of a layer.
 template <class L, class Base = nn::Module>
 class Layer {
  public:
@@ -106,11 +105,11 @@ class Layer {
     }
   }
 
-  /// A parameter or buffer by its name. Before init.
-  Layer& slot(const char* name, const char* doc) {
+  /// A parameter or buffer as an attribute. Call it before init.
+  Layer& tensor(const char* name, const char* doc) {
     class_.def_prop_rw(
-        name, [name](nb::handle self) { return slot_object(self, name); },
-        [name](nb::handle self, nb::object value) { assign_slot(self, name, value); },
+        name, [name](nb::handle self) { return tensor_object(self, name); },
+        [name](nb::handle self, nb::object value) { assign_tensor(self, name, value); },
         nb::for_setter(nb::arg("value").none()), nb::for_getter(nb::sig(getter_of(name).c_str())),
         doc);
     return *this;
@@ -125,7 +124,7 @@ class Layer {
     return *this;
   }
 
-  /// build(place, arguments...) makes the layer at `place`; `extra` names every argument. Those
+  /// build(place, arguments...) constructs the layer at `place`. `extra` names the arguments, which
   /// become read-only attributes.
   template <class... Args, class... Extra>
   Layer& init(void (*build)(void*, Args...), const Extra&... extra) {
@@ -147,8 +146,9 @@ class Layer {
     return *this;
   }
 
-  /// init with the arguments that the layer lists (nn::Argument), if any, and their defaults. A
-  /// default object of the layer is made for them, when the module is imported.
+  /// init with the arguments that the layer lists (nn::Argument) and their defaults. A layer
+  /// without a list has no arguments. The defaults are read from a layer that is constructed at
+  /// import.
   Layer& init_from_arguments() {
     std::apply(
         [&]<class... T>(const nn::Argument<T>&... argument) {
@@ -159,7 +159,7 @@ class Layer {
         default_arguments());
     return *this;
   }
-  /// The same for a layer with parameters, which takes their dtype too.
+  /// The same for a layer with parameters; it also takes a dtype.
   Layer& init_from_arguments_and_dtype() {
     std::apply(
         [&]<class... T>(const nn::Argument<T>&... argument) {
@@ -175,7 +175,7 @@ class Layer {
     return *this;
   }
 
-  /// forward of one tensor, which C++ calls straight.
+  /// A forward of one tensor, which C++ calls directly.
   Layer& forward() {
     class_.def(
         "forward",
@@ -209,7 +209,7 @@ class Layer {
   nb::class_<L, Base> class_;
 };
 
-/// None where it is undefined.
+/// None for an undefined tensor.
 inline std::optional<Tensor> optional_of(const Tensor& t) {
   return t.defined() ? std::optional<Tensor>(t) : std::nullopt;
 }

@@ -13,8 +13,8 @@ void bind_layer_norm(nb::module_& nn) {
 >>> bg.nn.LayerNorm(4)(bg.ones((2, 4))).shape
 (2, 4)
 )")
-      .slot("weight", "Of the normalized shape, or None.")
-      .slot("bias", "Of the normalized shape, or None.")
+      .tensor("weight", "Of the normalized shape, or None.")
+      .tensor("bias", "Of the normalized shape, or None.")
       .init(
           +[](void* place, Dims shape, double eps, bool affine, bool bias, DTypeOption dtype) {
             auto* layer =
@@ -34,7 +34,7 @@ eps is the dtype's epsilon when not given.
 >>> bg.nn.RMSNorm(2)(bg.ones((3, 2))).shape
 (3, 2)
 )")
-      .slot("weight", "Of the normalized shape, or None.")
+      .tensor("weight", "Of the normalized shape, or None.")
       .init(
           +[](void* place, Dims shape, std::optional<double> eps, bool affine, DTypeOption dtype) {
             auto* layer = new (place) nn::RMSNorm(shape, eps, affine);
@@ -52,8 +52,8 @@ void bind_group_norm(nb::module_& nn) {
 >>> bg.nn.GroupNorm(2, 6)(bg.ones((1, 6, 4, 4))).shape
 (1, 6, 4, 4)
 )")
-      .slot("weight", "[num_channels], or None.")
-      .slot("bias", "[num_channels], or None.")
+      .tensor("weight", "[num_channels], or None.")
+      .tensor("bias", "[num_channels], or None.")
       .init(
           +[](void* place, std::int64_t groups, std::int64_t channels, double eps, bool affine,
               DTypeOption dtype) {
@@ -69,11 +69,11 @@ void bind_group_norm(nb::module_& nn) {
 template <class L>
 void bind_batch_norm(nb::module_& nn, const char* name, const char* doc) {
   Layer<L>(nn, name, doc)
-      .slot("weight", "[num_features], or None.")
-      .slot("bias", "[num_features], or None.")
-      .slot("running_mean", "Of the batches seen in training, or None.")
-      .slot("running_var", "Of the batches seen in training, or None.")
-      .slot("num_batches_tracked", "How many batches were seen, or None.")
+      .tensor("weight", "[num_features], or None.")
+      .tensor("bias", "[num_features], or None.")
+      .tensor("running_mean", "Of the batches seen in training, or None.")
+      .tensor("running_var", "Of the batches seen in training, or None.")
+      .tensor("num_batches_tracked", "How many batches were seen, or None.")
       .init(
           +[](void* place, std::int64_t features, double eps, std::optional<double> momentum,
               bool affine, bool track, DTypeOption dtype) {

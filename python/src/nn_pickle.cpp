@@ -1,5 +1,5 @@
-// Copies and pickles of modules: the constructor's arguments make the object again, its state is
-// put in afterwards. One tensor that stands in two places stays one.
+// Copies and pickles of modules: an object is constructed with the same arguments, then its state
+// is set. A tensor that is used in two places remains one tensor.
 #include <unordered_set>
 
 #include "baregrad/generator.h"
@@ -13,7 +13,7 @@ namespace {
 constinit MadeOnce<std::unordered_set<const PyTypeObject*>> g_native_types;
 std::unordered_set<const PyTypeObject*>& native_types() { return g_native_types.get(); }
 
-/// The C++ class that a Python class is built on.
+/// The C++ class from which a Python class derives.
 nb::object native_type_of(nb::handle type) {
   for (nb::handle base : nb::borrow<nb::tuple>(type.attr("__mro__"))) {
     if (is_native(base)) return nb::borrow(base);
@@ -21,7 +21,7 @@ nb::object native_type_of(nb::handle type) {
   throw nb::type_error("no module");
 }
 
-/// Random numbers drawn in the scope are not missed afterwards.
+/// Restores the state of the random generator at the end of the scope.
 class KeepRandomState {
  public:
   KeepRandomState() : before_(default_generator().state()) {}
@@ -40,7 +40,7 @@ nb::object rebuild(nb::handle type, nb::handle native, nb::dict arguments) {
   return made;
 }
 
-/// Held by a C++ layer itself: it is made again with the layer.
+/// Whether the child was constructed by its C++ layer, which constructs it again.
 bool is_member(const nn::ModulePtr& child) noexcept {
   return std::get_deleter<nb::detail::py_deleter>(child) == nullptr;
 }
@@ -57,13 +57,14 @@ nb::dict members_of(nb::handle self) {
     if (rest.contains(name.c_str())) nb::del(rest[name.c_str()]);
   };
   taken("_arguments");
-  for (const SlotValue& slot : slot_values(module.own_parameters())) {
-    parameters[slot.name.c_str()] = slot_object(self, slot, true);
-    taken(slot.name);
+  for (const TensorValue& entry : tensor_values(module.own_parameters())) {
+    parameters[entry.name.c_str()] = tensor_object(self, entry, true);
+    taken(entry.name);
   }
-  for (const SlotValue& slot : slot_values(module.own_buffers())) {
-    buffers[slot.name.c_str()] = nb::make_tuple(slot_object(self, slot, false), slot.persistent);
-    taken(slot.name);
+  for (const TensorValue& entry : tensor_values(module.own_buffers())) {
+    buffers[entry.name.c_str()] =
+        nb::make_tuple(tensor_object(self, entry, false), entry.persistent);
+    taken(entry.name);
   }
   const auto below = module.children();
   for (const auto& [name, child] : below) {
@@ -85,9 +86,9 @@ nb::dict members_of(nb::handle self) {
   return state;
 }
 
-bool has_slot(const std::vector<nn::Slot>& slots, const std::string& name) {
-  for (const nn::Slot& slot : slots) {
-    if (slot.name == name) return true;
+bool has_tensor(const std::vector<nn::ModuleTensor>& entries, const std::string& name) {
+  for (const nn::ModuleTensor& entry : entries) {
+    if (entry.name == name) return true;
   }
   return false;
 }
@@ -99,20 +100,20 @@ void set_state(nb::handle self, const nb::dict& state) {
   module.set_training(nb::cast<bool>(state["training"]));
   for (const auto& [name, value] : part("parameters")) {
     const std::string text = text_of(name);
-    if (!has_slot(module.own_parameters(), text)) {
+    if (!has_tensor(module.own_parameters(), text)) {
       const ModuleChange change;
       module.add_parameter(text, Tensor());
     }
-    assign_slot(self, text, value);
+    assign_tensor(self, text, value);
   }
   for (const auto& [name, value] : part("buffers")) {
     const std::string text = text_of(name);
-    if (!has_slot(module.own_buffers(), text)) {
+    if (!has_tensor(module.own_buffers(), text)) {
       const bool persistent = nb::cast<bool>(value[1]);
       const ModuleChange change;
       module.add_buffer(text, Tensor(), persistent);
     }
-    assign_slot(self, text, nb::object(value[0]));
+    assign_tensor(self, text, nb::object(value[0]));
   }
   for (const auto& [name, child] : part("children")) {
     put_child(self, text_of(name), child);
@@ -121,7 +122,7 @@ void set_state(nb::handle self, const nb::dict& state) {
     set_state(attributes[name], nb::borrow<nb::dict>(below));
   }
   for (const auto& [name, value] : part("attributes")) attributes[name] = value;
-  // Hooks, or a forward of the object's own, are among the attributes.
+  // Hooks, and a forward that was set on the object, are attributes.
   for (const char* name : {"_forward_hooks", "_forward_pre_hooks", "forward"}) {
     if (attributes.contains(name)) call_through_python(module);
   }
@@ -159,7 +160,7 @@ void bind_nn_pickle(nb::module_& nn, nb::class_<nn::Module>& module) {
           nb::sig("def __reduce_ex__(self, protocol: typing.SupportsIndex, /) -> "
                   "tuple[typing.Any, ...]"))
       .def("__getstate__", &members_of, nb::sig("def __getstate__(self) -> dict[str, typing.Any]"));
-  // Under another name first: nanobind takes a __setstate__ for a constructor.
+  // Defined under another name first: nanobind treats __setstate__ as a constructor.
   module.attr("__setstate__") =
       nb::cpp_function(&set_state, nb::name("_set_state"), nb::arg(),
                        nb::sig("def _set_state(self, state: dict[str, typing.Any], /) -> None"),

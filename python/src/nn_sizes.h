@@ -1,4 +1,4 @@
-// Sizes of windows: one number for all axes, or one each.
+// Sizes of windows: one number for all axes, or one per axis.
 #pragma once
 
 #include "baregrad/nn/conv.h"
@@ -6,14 +6,14 @@
 
 namespace baregrad::python {
 
-/// Seen from Python as a tuple of N numbers.
+/// In Python, a tuple of N numbers.
 template <int N>
 struct Each {
   Dims dims;
   nn::Size<N> size() const { return nn::Size<N>(dims); }
 };
 
-/// Seen from Python as it was given: 3 stays 3.
+/// In Python, the value that was passed: 3 stays 3.
 template <int N>
 struct AsGiven {
   Each<N> each;

@@ -1,5 +1,5 @@
-// baregrad._core.optim: the engine's optimizers, clipping and averages. Groups as dicts and what
-// else people expect of an optimizer is arranged in baregrad/optim.
+// baregrad._core.optim: the engine's optimizers, clipping and averages. Groups as dicts and the
+// rest of PyTorch's interface are in baregrad/optim.
 #include "baregrad/optim.h"
 
 #include <string_view>
@@ -29,7 +29,8 @@ struct HandleOf final : OptimizerHandle {
 template <class Options, std::size_t I>
 using Value = std::conditional_t<kOptionRows<Options>[I].is_switch, bool, double>;
 
-/// Binds one optimizer: the options are keyword arguments, their defaults can be asked for.
+/// Binds one optimizer. Its options are keyword arguments; the attribute `defaults` has their
+/// defaults.
 template <class T, std::size_t... I>
 void def_optimizer(nb::module_& m, std::index_sequence<I...>) {
   using Handle = HandleOf<T>;
@@ -113,7 +114,7 @@ void bind_handle(nb::module_& m) {
           nb::arg("state"));
 }
 
-/// As a gradient would say it: float32 unless one of them is double.
+/// The norm as a tensor: float32, or float64 if a parameter is float64.
 Tensor norm_tensor(double norm, const Tensors& params) {
   const bool wide = std::any_of(params.begin(), params.end(),
                                 [](const Tensor& t) { return t.dtype() == DType::Float64; });

@@ -1,4 +1,4 @@
-// Optimizers as Python holds them.
+// The Python objects of optimizers.
 #pragma once
 
 #include "baregrad/optim.h"
@@ -6,7 +6,7 @@
 
 namespace baregrad::python {
 
-/// An optimizer of any kind, as Python holds it.
+/// The base class of the Python objects of all optimizers.
 struct OptimizerHandle : Exclusive {
   virtual ~OptimizerHandle() = default;
   virtual optim::Optimizer& get() noexcept = 0;

@@ -14,14 +14,14 @@ namespace {
 
 using namespace optim;
 
-/// A schedule of an optimizer that Python keeps alive. The curve is there for sequences of them.
+/// A schedule. Python keeps its optimizer alive. The curve is used by sequential schedules.
 struct Schedule {
   OptimizerHandle* optimizer;
   std::unique_ptr<LRScheduler> scheduler;
   Curve curve;
 };
 
-/// A factory under `name`: the arguments of the class are those of its curve.
+/// Binds a factory. The arguments of the class are those of its curve.
 template <class T, class... Values, class... Names>
 void def_schedule(nb::module_& m, const char* name, Curve (*make_curve)(Values...),
                   const Names&... names) {
@@ -36,7 +36,7 @@ void def_schedule(nb::module_& m, const char* name, Curve (*make_curve)(Values..
       nb::keep_alive<0, 1>(), nb::arg("optimizer"), names...);
 }
 
-/// base * factor(step), the factor being Python's to say.
+/// base * factor(step), where `factor` is a Python function.
 Curve curve_of(nb::callable factor) {
   return [owner = PythonOwner(std::move(factor))](std::int64_t step, double base) {
     const LockTaken locked;

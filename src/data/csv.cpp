@@ -1,5 +1,5 @@
-// CSV: fields between delimiters, quoted or not. Read twice, once to count and once to convert;
-// labels that are no whole numbers a third time.
+// CSV: fields between delimiters, quoted or not. The text is read twice, to count and to convert; a
+// third time if the labels are not integers.
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -27,7 +27,7 @@ constexpr std::size_t kMostShown = 40;
 constexpr std::int64_t kMostNamed = std::int64_t{1} << 20;
 constexpr std::size_t kMostClasses = std::size_t{1} << 18;
 
-/// Fields one after the other.
+/// Reads field after field.
 class Fields {
  public:
   Fields(std::string_view text, const CsvOptions& options, const std::string& who)
@@ -39,7 +39,7 @@ class Fields {
     line_ = line_at_;
     return at_ < text_.size();
   }
-  /// Once per field of the line; the view holds until the next call.
+  /// Called once per field of the line. The view is valid until the next call.
   std::string_view next() {
     constexpr std::uint32_t kPiece = 1U << 12;
     if (++count_ % kPiece == 0) parallel::poll_interrupt();
@@ -52,9 +52,9 @@ class Fields {
     finish();
     return trimmed(text_.substr(begin, end - begin));
   }
-  /// Whether the last field was the line's last.
+  /// Whether the last field was the last one of its line.
   bool line_done() const { return line_done_; }
-  /// The line that the record began in, from 1.
+  /// The first line of the record, from 1.
   std::int64_t line() const { return line_; }
 
  private:
@@ -69,7 +69,7 @@ class Fields {
       ++line_at_;
     }
   }
-  /// Past the delimiter or the line's end.
+  /// Moves past the delimiter or the end of the line.
   void finish() {
     line_done_ = at_ == text_.size() || text_[at_] != options_.delimiter;
     if (line_done_ && at_ < text_.size()) {
@@ -121,7 +121,7 @@ bool parse(std::string_view field, T& value) {
 
 template <class T>
 bool parse_number(std::string_view field, T& value) {
-  // Digits alone, as pixels are, need no more than this; up to 7 are exact in a float.
+  // Fast path for digits alone, as in pixels. Up to 7 digits are exact in a float.
   constexpr std::size_t kShort = 7;
   if (!field.empty() && field.size() <= kShort) {
     int whole = 0;
@@ -135,7 +135,7 @@ bool parse_number(std::string_view field, T& value) {
     }
   }
   if (parse(field, value)) return true;
-  // What a float cannot hold becomes infinite or 0, as in a conversion.
+  // A value out of the range of a float becomes infinite or 0, as in a conversion.
   double wide = 0;
   if (!parse(field, wide)) return false;
   value = static_cast<T>(wide);
@@ -147,7 +147,7 @@ bool is_number(std::string_view field) {
   return parse_number(field, value);
 }
 
-/// What the first pass finds.
+/// The result of the first pass.
 struct Form {
   std::int64_t rows = 0;
   std::vector<std::string> names;  // of all columns; empty without a header
@@ -195,7 +195,7 @@ Form survey(std::string_view text, const CsvOptions& options, const std::string&
     ++form.rows;
   }
   if (form.rows == 0) return form;
-  // Names take far more memory than the text they come from: only as many are kept as may be.
+  // Names take far more memory than their text. Their number is limited.
   const bool named = options.header.value_or(true);
   if (named) {
     each_first(text, options, who, [&](std::int64_t column, std::string_view field) {
@@ -210,7 +210,7 @@ Form survey(std::string_view text, const CsvOptions& options, const std::string&
       if (column != form.label) {
         has_text |= !field.empty() && !is_number(field);
       } else {
-        // Where the label's name was what found it, the line is a header whatever else it holds.
+        // If the label column was found by name, the line is a header.
         label_named = field == options.label && !is_number(options.label);
       }
     });
@@ -229,7 +229,7 @@ Form survey(std::string_view text, const CsvOptions& options, const std::string&
   return form;
 }
 
-/// What kind of labels a column holds: seen field by field, so that none has to be kept.
+/// The kind of labels in a column, detected field by field without storing them.
 class LabelColumn {
  public:
   LabelColumn(std::int64_t rows, const char* who)
@@ -246,7 +246,7 @@ class LabelColumn {
     digits_ = digits_ || field.find_first_of("0123456789") != std::string_view::npos;
   }
   bool is_whole() const noexcept { return whole_; }
-  /// "nan" and "inf" alone are names.
+  /// If a column holds no other numbers, "nan" and "inf" are names.
   bool is_real() const noexcept {
     return real_ && (digits_ || at_ != numbers_.data<std::int64_t>());
   }
@@ -332,7 +332,7 @@ Tensor real_labels(std::string_view text, const CsvOptions& options, const std::
   return out;
 }
 
-/// The number of each text among all of them in order.
+/// The index of each text among all texts in order.
 void set_classes(std::string_view text, const CsvOptions& options, const std::string& who,
                  const Form& form, CsvTable& table) {
   auto* out = table.labels.data<std::int64_t>();
@@ -389,7 +389,7 @@ CsvTable decode(Bytes bytes, const CsvOptions& options, const std::string& who,
   Form form = survey(text, options, who);
   CsvTable table;
   const std::int64_t width = form.columns - (form.label >= 0 ? 1 : 0);
-  // A field takes a byte of text: the product is far from wrapping.
+  // A field takes at least a byte of text, so the product does not overflow.
   const std::uint64_t decoded =
       static_cast<std::uint64_t>(form.rows * width) * itemsize(options.dtype);
   if (decoded > limit) {

@@ -1,5 +1,5 @@
-// data/: datasets, the loader, readers of files with examples. Reads files, never writes any; all
-// that comes from a file is hostile until checked.
+// data/: datasets, the loader, readers of files with examples. Files are read, never written. The
+// contents of a file are untrusted until they are checked.
 #include "baregrad/dataset.h"
 
 #include <cmath>
@@ -30,8 +30,8 @@ void check_indices(std::span<const std::int64_t> indices, std::int64_t size, con
   }
 }
 
-/// A tensor of this shape in the memory of `old` where that is ours alone and large enough (a last,
-/// shorter batch lies in the memory of a full one), else a fresh one.
+/// A tensor of this shape in the memory of `old` if nothing else refers to it and it is large
+/// enough: the last, shorter batch uses the memory of a full one. Otherwise a new tensor.
 Tensor renew(Tensor& old, const Dims& shape, DType dtype, const char* who) {
   const std::int64_t numel = checked_numel(shape, dtype, who);
   const bool usable = old.defined() && History::is_sole_owner(old) &&
@@ -95,7 +95,7 @@ Scaling Scaling::of(const Tensor& images) {
   }
   const Tensor pixels = images.contiguous();
   const auto* p = pixels.data<std::uint8_t>();
-  // Whole numbers: exact, whatever the order.
+  // Sums of integers: exact in any order.
   std::uint64_t counts[256] = {};
   for (std::int64_t i = 0; i < pixels.numel(); ++i) ++counts[p[i]];
   const auto n = static_cast<double>(pixels.numel());

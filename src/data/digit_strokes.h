@@ -1,5 +1,5 @@
-// How each digit is written: pen strokes in a box of 100 by 100, y pointing down. A curve runs
-// smoothly through its points; a point given twice is a corner.
+// The shapes of the digits: pen strokes in a box of 100 by 100, y pointing down. A curve runs
+// smoothly through its points; a point that is given twice is a corner.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@ struct PenPoint {
   friend constexpr bool operator==(const PenPoint&, const PenPoint&) = default;
 };
 
-inline constexpr PenPoint kLift = {-1, 0};   // between two strokes of a writing
-inline constexpr PenPoint kWay = {-2, 0};    // after each way to write a digit
-inline constexpr PenPoint kDigit = {-3, 0};  // after all of them
+inline constexpr PenPoint kLift = {-1, 0};   // between two strokes of a variant
+inline constexpr PenPoint kWay = {-2, 0};    // at the end of each variant of a digit
+inline constexpr PenPoint kDigit = {-3, 0};  // after all variants of a digit
 
 // clang-format off
 inline constexpr PenPoint kStrokes[] = {
@@ -89,7 +89,7 @@ inline constexpr PenPoint kStrokes[] = {
 };
 // clang-format on
 
-/// How many ways there are to write `digit`.
+/// The number of variants of `digit`.
 constexpr std::uint32_t count_writings(int digit) {
   std::uint32_t ways = 0;
   for (const PenPoint& point : kStrokes) {
@@ -99,7 +99,7 @@ constexpr std::uint32_t count_writings(int digit) {
   return ways;
 }
 
-/// Way `way` to write `digit`: its points, with kLift between strokes.
+/// Variant `way` of `digit`: its points, with kLift between strokes.
 constexpr std::span<const PenPoint> writing(int digit, std::uint32_t way) {
   std::size_t first = 0;
   for (std::size_t i = 0; i < std::size(kStrokes); ++i) {

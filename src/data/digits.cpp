@@ -1,7 +1,8 @@
-// Digits drawn by the program: strokes bent, slanted, turned, moved, inked and blotted at random.
+// Generated digits: strokes with random bends, slant, rotation, position, width and noise.
 //
-// Only +, -, *, / and sqrt decide a pixel, which IEEE fixes to the last bit, so the images are the
-// same everywhere; sines are avoided by turning through the tangent of half the angle.
+// Pixels are computed with +, -, *, / and sqrt alone. IEEE defines their results to the last bit,
+// so the images are the same on every machine. Rotations use the tangent of half the angle instead
+// of sines.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -41,7 +42,7 @@ class Dice {
     }
     return block_[used_++];
   }
-  /// Of 0 .. count - 1.
+  /// One of 0 .. count - 1.
   std::uint32_t below(std::size_t count) {
     return static_cast<std::uint32_t>(std::uint64_t{word()} * count >> 32);
   }
@@ -49,7 +50,7 @@ class Dice {
     const float unit = static_cast<float>(word() >> 8) * 0x1p-24F;
     return low + (high - low) * unit;
   }
-  /// A bell from -1 to 1 with deviation 1/3: extremes are rare, as in people's hands.
+  /// A bell-shaped distribution on [-1, 1] with deviation 1/3.
   float bell() { return (between(-1, 1) + between(-1, 1) + between(-1, 1)) * (1.0F / 3.0F); }
 
  private:
@@ -59,7 +60,7 @@ class Dice {
   std::size_t used_ = 4;
 };
 
-/// One way of holding the pen: where the points of a writing come to lie.
+/// A random distortion: maps the points of a variant to the image.
 class Hand {
  public:
   explicit Hand(Dice& dice) {
@@ -72,7 +73,7 @@ class Hand {
     const float slant = -0.12F + dice.bell() * 0.5F;
     const float size = dice.between(14.5F, 21.5F);
     const float wide = size * dice.between(0.48F, 0.92F);
-    // Column by column: what (1,0) and (0,1) become.
+    // Column by column: the images of (1,0) and (0,1).
     x_ = {wide * cosine, wide * sine};
     y_ = {size * (slant * cosine - sine), size * (slant * sine + cosine)};
     centre_ = {kSide * 0.5F + dice.bell() * 3.2F, kSide * 0.5F + dice.bell() * 3.0F};
@@ -86,7 +87,7 @@ class Hand {
   }
 
  private:
-  /// Displaced by a field that is smooth: four nodes on each side of the box, linear between them.
+  /// Displaces a point by a smooth field: four nodes on each side of the box, linear between them.
   Point bent(Point p) const {
     const float x = std::clamp(p.x, 0.0F, 0.999F) * (kNodes - 1);
     const float y = std::clamp(p.y, 0.0F, 0.999F) * (kNodes - 1);
@@ -107,12 +108,12 @@ class Hand {
   Point x_{}, y_{}, centre_{};
 };
 
-/// Signed distances to the ink: below 0 inside.
+/// Signed distances to the ink, negative inside.
 class Paper {
  public:
   explicit Paper(float softness) : reach_(softness + 0.5F) { distance_.fill(1e9F); }
 
-  /// A piece of a stroke whose radius goes from `ra` to `rb`.
+  /// A segment of a stroke whose radius changes from `ra` to `rb`.
   void line(Point a, Point b, float ra, float rb) {
     const float reach = std::max(ra, rb) + reach_;
     const int left = column(std::min(a.x, b.x) - reach);
@@ -145,7 +146,7 @@ class Paper {
   std::array<float, kPixels> distance_;
 };
 
-/// A Catmull-Rom curve through a stroke's points, as lines.
+/// A Catmull-Rom curve through the points of a stroke, as line segments.
 void draw(std::span<const PenPoint> stroke, const Hand& hand, float radius, Dice& dice,
           Paper& paper) {
   constexpr int kLines = 5;

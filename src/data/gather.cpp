@@ -1,5 +1,5 @@
-// Compiled with -O3, for vectors. Rows of a shuffled epoch lie anywhere in a set larger than the
-// caches: asked for while the row before them is at work, they come in half the time.
+// Compiled with -O3, for vectorisation. The rows of a shuffled epoch are not in the caches.
+// Prefetching the next row while the current one is copied halves the time.
 #include "data/gather.h"
 
 #include <algorithm>
@@ -11,14 +11,14 @@ namespace baregrad::data {
 
 namespace {
 
-/// Bytes of result per chunk: below this a second thread costs more than it saves.
+/// Bytes of the result per chunk. For smaller chunks a second thread costs more than it saves.
 constexpr std::int64_t kGrainBytes = std::int64_t{1} << 16;
 constexpr std::size_t kRowsAhead = 2;
-/// Of a longer row the hardware fetches the rest by itself.
+/// The prefetched part of a row. The hardware prefetcher loads the rest of a longer row.
 constexpr std::int64_t kMostAhead = 2048;
 constexpr std::int64_t kCacheLine = 64;
 
-/// row(i, index) for each index, several threads at once.
+/// Calls row(i, index) for each index, in several threads.
 template <class Row>
 void for_each_row(const void* from, std::int64_t from_bytes, std::int64_t to_bytes,
                   std::span<const std::int64_t> indices, const Row& row) {
@@ -29,8 +29,8 @@ void for_each_row(const void* from, std::int64_t from_bytes, std::int64_t to_byt
         for (std::int64_t i = begin; i < end; ++i) {
           const auto at = static_cast<std::size_t>(i);
           if (at + kRowsAhead < indices.size()) {
-            // Not in a function of its own, which g++ takes for one that does
-            // nothing and leaves out.
+            // Not in a function of its own: g++ would treat it as one without effects
+            // and remove the calls.
             const char* next =
                 static_cast<const char*>(from) + indices[at + kRowsAhead] * from_bytes;
             for (std::int64_t k = 0; k < ahead; k += kCacheLine) {

@@ -1,4 +1,4 @@
-// Images of any kind we know, told apart by their first bytes.
+// Images of all supported formats, detected by their first bytes.
 #include "data/source.h"
 
 namespace baregrad::data {

@@ -1,4 +1,4 @@
-// The loader: who makes which batch, and when it is delivered.
+// The loader: distributes batches to workers and delivers them in order.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -30,10 +30,10 @@ namespace {
 
 constexpr int kMostWorkers = 256;
 constexpr int kMostPrefetch = 65536;
-/// How often a caller that waits for a batch asks whether to give up.
+/// The period of interrupt checks while the caller waits for a batch.
 constexpr std::chrono::milliseconds kInterruptPeriod{50};
 
-/// What a part of an epoch is seeded with: a Philox block of its own under the loader's seed.
+/// The seed of one part of an epoch: a separate Philox block of the loader's seed.
 std::uint64_t derived_seed(std::uint64_t seed, std::int64_t epoch, std::uint64_t part) {
   const auto e = static_cast<std::uint64_t>(epoch);
   const PhiloxCounter block =
@@ -43,25 +43,25 @@ std::uint64_t derived_seed(std::uint64_t seed, std::int64_t epoch, std::uint64_t
   return block[0] | std::uint64_t{block[1]} << 32;
 }
 
-/// One batch and what is needed to make it again in the same memory.
-struct Slot {
+/// A slot of the ring: one batch, and the memory that is reused for it.
+struct PreparedBatch {
   Batch batch;
   Batch raw;  // before the transform
   std::vector<std::int64_t> indices;
-  std::int64_t number = -1;  // which batch of the epoch lies here, ready
+  std::int64_t number = -1;  // the index of the batch that is ready here
   std::exception_ptr error;
 };
 
-/// What batches of one epoch are made from. Changes only while no worker is at work.
+/// The inputs of the batches of one epoch. Changes only while no worker is active.
 struct Plan {
   const Dataset* dataset = nullptr;
   const LoaderOptions* options = nullptr;
   std::int64_t items = 0;
   std::int64_t epoch = 0;
-  std::vector<std::int64_t> order;  // empty: as they come
+  std::vector<std::int64_t> order;  // empty: in the order of the dataset
   Allocator* allocator = nullptr;
 
-  void make(std::int64_t number, Slot& slot) const {
+  void make(std::int64_t number, PreparedBatch& slot) const {
     const AllocatorScope scope(*allocator);
     const no_grad off;
     const std::int64_t begin = number * options->batch_size;
@@ -85,8 +85,8 @@ struct Plan {
   }
 };
 
-/// Worker threads and the ring of slots between them and the caller. Batch k lies in slot
-/// k % slots; one slot more than `ahead`, so that the batch in the caller's hands is left alone.
+/// Worker threads, and the ring of slots between them and the caller. Batch k is in slot k % slots.
+/// There is one slot more than `ahead`, for the batch that the caller uses.
 class Crew {
  public:
   Crew(const Plan& plan, int workers, int ahead)
@@ -95,7 +95,7 @@ class Crew {
         slots_(static_cast<std::size_t>(ahead) + 1),
         process_(::getpid()) {
     threads_.reserve(static_cast<std::size_t>(workers));
-    // Signals meant for the program go to its own threads.
+    // Signals are delivered to the program's own threads, not to workers.
     sigset_t blocked;
     sigset_t before;
     sigfillset(&blocked);
@@ -106,7 +106,7 @@ class Crew {
     try {
       for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-      // Fewer threads than wished for deliver the same; with none the caller does the work.
+      // Fewer threads deliver the same batches; without threads the caller makes them.
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
@@ -128,7 +128,7 @@ class Crew {
   void start(std::int64_t first, std::int64_t end) {
     {
       const std::lock_guard lock(mutex_);
-      for (Slot& slot : slots_) {
+      for (PreparedBatch& slot : slots_) {
         slot.number = -1;
         slot.error = nullptr;
       }
@@ -138,23 +138,23 @@ class Crew {
     }
     wanted_.notify_all();
   }
-  /// No worker begins another batch; those at work are not waited for.
+  /// Workers start no further batch. Does not wait for batches in progress.
   void cancel() {
     const std::lock_guard lock(mutex_);
     end_ = 0;
   }
-  /// Returns when no worker looks at the plan any more.
+  /// Returns when no worker reads the plan any more.
   void pause() {
     std::unique_lock lock(mutex_);
     end_ = 0;
     ready_.wait(lock, [this] { return busy_ == 0; });
   }
   const Batch* take(std::int64_t number) {
-    Slot& slot = slots_[static_cast<std::size_t>(number) % slots_.size()];
+    PreparedBatch& slot = slots_[static_cast<std::size_t>(number) % slots_.size()];
     {
       std::unique_lock lock(mutex_);
       while (!ready_.wait_for(lock, kInterruptPeriod, [&] { return slot.number == number; })) {
-        // The check may run any code: not under our lock.
+        // The check may run any code, so the lock is released.
         lock.unlock();
         parallel::poll_interrupt();
         lock.lock();
@@ -176,7 +176,7 @@ class Crew {
                    [this] { return stop_ || (ticket_ < end_ && ticket_ < delivered_ + ahead_); });
       if (stop_) return;
       const std::int64_t number = ticket_++;
-      Slot& slot = slots_[static_cast<std::size_t>(number) % slots_.size()];
+      PreparedBatch& slot = slots_[static_cast<std::size_t>(number) % slots_.size()];
       ++busy_;
       lock.unlock();
       std::exception_ptr error;
@@ -189,20 +189,20 @@ class Crew {
       slot.error = std::move(error);
       slot.number = number;
       --busy_;
-      ready_.notify_one();  // the caller is the only one to wait
+      ready_.notify_one();  // only the caller waits
     }
   }
 
   const Plan& plan_;
   const int ahead_;
-  std::vector<Slot> slots_;
+  std::vector<PreparedBatch> slots_;
   const pid_t process_;
   std::mutex mutex_;
   std::condition_variable wanted_;
   std::condition_variable ready_;
-  // Under the mutex, as are number and error of slots.
+  // Guarded by the mutex, as are number and error of the slots.
   std::int64_t ticket_ = 0;     // the next batch to be made
-  std::int64_t delivered_ = 0;  // batches before this one are done with
+  std::int64_t delivered_ = 0;  // batches before this one are no longer used
   std::int64_t end_ = 0;
   int busy_ = 0;
   bool stop_ = false;
@@ -224,13 +224,13 @@ struct DataLoader::Impl {
   bool running = false;            // the plan is that of `epoch`
   bool resumed = false;            // the position comes from a state
   std::weak_ptr<const bool> loop;  // alive while an unfinished Iterator is
-  Slot own;                        // without workers
+  PreparedBatch own;               // without workers
   std::unique_ptr<Crew> crew;
 
   ~Impl() { forget_crew_of_parent(); }
 
   void forget_crew_of_parent() {
-    // Its threads do not exist here, and its lock may be held by one of them: left as it is.
+    // In a forked child the threads do not exist, and one of them may have held the lock: leaked.
     if (crew != nullptr && !crew->is_of_this_process()) {
       static_cast<void>(crew.release());
       running = false;
@@ -380,7 +380,7 @@ void DataLoader::load_state(const State& state) {
     }
     return result;
   };
-  // What else is different would go on with other batches than the run that was left.
+  // With other differences the batches would not be those of the saved run.
   const State mine = this->state();
   for (const char* key : {"items", "batch_size", "shuffle", "drop_last"}) {
     const std::string& here = mine.values.at(key);

@@ -1,4 +1,4 @@
-// MNIST and its likes: where their files may be, under which names, and what must be in them.
+// MNIST and similar sets: their names and folders, and checks of their files.
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -27,7 +27,7 @@ constexpr const char* kFashionClasses[] = {"t-shirt", "trouser", "pullover", "dr
 struct DataSet {
   const char* name;
   std::span<const char* const> spellings = {};  ///< other names for it
-  std::span<const char* const> folders = {};    ///< the first that has its files counts
+  std::span<const char* const> folders = {};    ///< the first one with all files is used
   std::span<const char* const> classes = {};
 
   bool is_drawn() const noexcept { return folders.empty(); }
@@ -88,7 +88,7 @@ fs::path cache_folder() {
   return home.empty() ? home : home / ".cache" / "baregrad";
 }
 
-/// Both sets have files of the same names: a folder called after the one does not hold the other.
+/// The files of all sets have the same names. A folder named after one set does not hold another.
 bool may_be_of(const DataSet& set, const fs::path& folder) {
   const fs::path plain = (folder / "").lexically_normal().parent_path();
   const std::string last = plain.filename().string();
@@ -106,7 +106,7 @@ std::optional<fs::path> find(const DataSet& set, const fs::path& given,
     return holds_all(folder);
   };
   const fs::path environment = from_environment("BAREGRAD_DATA");
-  // What a person named may be the folder itself.
+  // A folder that the user named may itself hold the files.
   for (const fs::path& place : {given, environment, fs::path("data"), cache_folder(),
                                 fs::path("../shared/data"), fs::path("/usr/share/datasets")}) {
     if (place.empty()) continue;
@@ -119,7 +119,7 @@ std::optional<fs::path> find(const DataSet& set, const fs::path& given,
   return {};
 }
 
-/// Reads one with files.
+/// Reads a set that has files.
 ImageSet load(const DataSet& chosen, const fs::path& root, bool train, const char* who) {
   std::vector<fs::path> looked;
   const std::optional<fs::path> folder = find(chosen, root, &looked);

@@ -52,7 +52,7 @@ std::string tag_text(std::uint32_t type) {
   return text;
 }
 
-/// The chunks, each of whose length and checksum has been checked.
+/// Reads the chunks and checks their lengths and checksums.
 class Chunks {
  public:
   Chunks(Bytes bytes, const std::string& who) : bytes_(bytes), who_(who) {}
@@ -111,7 +111,7 @@ void read_header(Png& png, Bytes body, const std::string& who) {
          ", which PNG does not have");
   }
   png.interlaced = body[12] == 1;
-  // 32 bits each: the product fits.
+  // Both have 32 bits, so the product does not overflow.
   const std::uint64_t pixels =
       static_cast<std::uint64_t>(png.width) * static_cast<std::uint64_t>(png.height);
   if (pixels == 0 || pixels > static_cast<std::uint64_t>(kMostPixels)) {
@@ -174,7 +174,7 @@ Png read_chunks(Bytes bytes, const std::string& who) {
       } else {
         read_palette(png, chunks.body, who);
       }
-    } else if ((type >> 24 & 0x20) == 0) {  // a capital: needed to understand the image
+    } else if ((type >> 24 & 0x20) == 0) {  // a capital letter: a critical chunk
       fail(who, "has a chunk ", tag_text(type), " that is not known");
     }
   }
@@ -183,7 +183,7 @@ Png read_chunks(Bytes bytes, const std::string& who) {
   return png;
 }
 
-/// One of the images that an interlaced one is sent as.
+/// One pass of an interlaced image.
 struct Pass {
   std::int64_t x0, y0, dx, dy;
 };
@@ -194,17 +194,17 @@ constexpr Pass kAdam7[] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4
 std::span<const Pass> passes_of(const Png& png) {
   return png.interlaced ? std::span<const Pass>(kAdam7) : std::span<const Pass>(kWhole);
 }
-/// Points first, first + step, ... below size.
+/// The number of points first, first + step, ... below size.
 std::int64_t points(std::int64_t size, std::int64_t first, std::int64_t step) {
   return size <= first ? 0 : ceil_div(size - first, step);
 }
 
-/// Bytes that the deflate stream must hold: each row and its filter.
+/// Bytes in the deflate stream: each row and its filter byte.
 std::uint64_t stream_bytes(const Png& png) {
   std::int64_t bytes = 0;
   for (const Pass& pass : passes_of(png)) {
     const std::int64_t columns = points(png.width, pass.x0, pass.dx);
-    // Fewer than 2^28 pixels of 8 bytes: far from wrapping.
+    // Fewer than 2^28 pixels of 8 bytes: no overflow.
     if (columns > 0) bytes += points(png.height, pass.y0, pass.dy) * (1 + png.row_bytes(columns));
   }
   return static_cast<std::uint64_t>(bytes);
@@ -219,7 +219,7 @@ int paeth(int left, int up, int corner) {
   return to_up <= to_corner ? up : corner;
 }
 
-/// Adds back what the filter took away. `row` and `above` have `step` zeros in front of them.
+/// Reverses the filter of a row. `row` and `above` are preceded by `step` zeros.
 void unfilter(int filter, std::uint8_t* row, const std::uint8_t* above, std::int64_t bytes,
               std::int64_t step, const std::string& who) {
   const auto add = [&](auto predict) {
@@ -251,7 +251,7 @@ int sample_at(const std::uint8_t* row, std::int64_t index, int depth) {
   return row[bit / 8] >> (8 - depth - bit % 8) & ((1 << depth) - 1);
 }
 
-/// Pixels of one row into their places of the result.
+/// Copies the pixels of one row to their places in the result.
 template <class T>
 void spread(const Png& png, const std::uint8_t* row, std::int64_t columns, T* to, std::int64_t dx,
             const std::string& who) {
@@ -318,7 +318,7 @@ Tensor decode_png(Bytes bytes, const std::string& who, std::uint64_t limit) {
   }
   InflateSource stream(std::make_unique<MemorySource>(who, std::move(png.data)), Deflate::Zlib);
   const DType dtype = png.depth == 16 ? DType::UInt16 : DType::UInt8;
-  // At most 2^28 pixels of 8 bytes: far from wrapping.
+  // At most 2^28 pixels of 8 bytes: no overflow.
   const std::uint64_t decoded = static_cast<std::uint64_t>(png.channels()) *
                                 static_cast<std::uint64_t>(png.width * png.height) *
                                 itemsize(dtype);

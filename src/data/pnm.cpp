@@ -38,7 +38,7 @@ class Text {
     }
     return value;
   }
-  /// What follows the one white-space byte that ends the header.
+  /// The bytes after the one white-space byte that ends the header.
   Bytes raster() {
     if (at_ == bytes_.size() || !is_space(bytes_[at_])) {
       fail(who_, "has no white space after the header");
@@ -53,7 +53,7 @@ class Text {
   std::size_t at_ = 2;
 };
 
-/// sample(channel, row, column) for all of them, in the file's order.
+/// Calls sample(channel, row, column) for all samples, in the file's order.
 template <class T, class Sample>
 void fill(const Tensor& out, std::int64_t maxval, const Sample& sample) {
   constexpr std::int64_t kFull = static_cast<T>(-1);
@@ -85,7 +85,7 @@ Tensor decode_pnm(Bytes bytes, const std::string& who, std::uint64_t limit) {
   if (width == 0 || height == 0 || maxval == 0) {
     fail(who, "declares ", width, " x ", height, " pixels up to ", maxval, ": none may be 0");
   }
-  // Both are below 2^28, so nothing here wraps.
+  // Both are below 2^28, so the product does not overflow.
   if (width * height > kMostPixels) {
     fail(who, "declares ", width, " x ", height, " pixels, more than ", kMostPixels);
   }
@@ -94,7 +94,7 @@ Tensor decode_pnm(Bytes bytes, const std::string& who, std::uint64_t limit) {
   const std::int64_t samples = width * height * channels;
   const std::int64_t sample_bytes = maxval > 255 ? 2 : 1;
   const Bytes raster = binary ? text.raster() : text.rest();
-  // As text each is a digit and the space before it.
+  // As text, a sample takes at least a digit and a space.
   const std::int64_t least = binary ? samples * sample_bytes : samples * 2;
   if (static_cast<std::int64_t>(raster.size()) < least) {
     fail(who, "declares ", width, " x ", height, " pixels, which take at least ", least,

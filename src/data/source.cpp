@@ -1,4 +1,4 @@
-// Files, memory, and what is compressed in them.
+// Sources: files, memory, and compressed data in them.
 #include "data/source.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class FileSource : public Source {
 
   std::size_t read(std::uint8_t* to, std::size_t count) override {
     std::size_t done = 0;
-    // Never beyond the length that sizes were checked against.
+    // Does not read beyond the length that the sizes were checked against.
     count = static_cast<std::size_t>(std::min<std::uint64_t>(count, left_));
     constexpr std::size_t kPiece = std::size_t{1} << 24;
     while (done < count) {
@@ -116,7 +116,7 @@ struct InflateSource::Impl {
     return stream.avail_in > 0;
   }
 
-  /// A gzip file may be several, one after the other, and may be padded with zeros.
+  /// A gzip file may have several members and zero padding at the end.
   void begin_next_member() {
     for (;;) {
       while (stream.avail_in > 0 && *stream.next_in == 0) {
@@ -163,7 +163,7 @@ std::size_t InflateSource::read(std::uint8_t* to, std::size_t count) {
     const int result = inflate(&stream, Z_NO_FLUSH);
     done += room - stream.avail_out;
     impl_->produced += room - stream.avail_out;
-    // What is made of it has no header.
+    // The decoded data has no header.
     constexpr std::uint64_t kHeader = std::uint64_t{1} << 16;
     if (impl_->produced > kHeader && impl_->produced - kHeader > limit())
       fail_limit(who(), "unpacks to more", limit());
@@ -181,7 +181,7 @@ std::size_t InflateSource::read(std::uint8_t* to, std::size_t count) {
 
 std::uint64_t InflateSource::most_left() const {
   if (impl_->ended) return 0;
-  // Besides: what was read and waits in the decompressor.
+  // Plus the data in the internal buffers of the decompressor.
   constexpr std::uint64_t kInFlight = std::uint64_t{1} << 16;
   const std::uint64_t left = impl_->compressed->most_left() + impl_->stream.avail_in;
   return left > (std::uint64_t{1} << 50) ? ~std::uint64_t{0} : left * kMostInflation + kInFlight;
@@ -200,7 +200,7 @@ void fail_limit(const std::string& who, std::string_view what, std::uint64_t lim
 
 std::unique_ptr<Source> open_file(const std::string& path, const char* who,
                                   std::uint64_t max_bytes) {
-  // The system would open the file that is named by what stands before it.
+  // The system would cut the name at the NUL and open another file.
   if (path.find('\0') != std::string::npos) {
     fail(message(who, ": ", quoted_text(path)), "cannot be opened: the name holds a NUL");
   }
@@ -230,7 +230,8 @@ std::vector<std::uint8_t> read_all(Source& source) {
   constexpr std::size_t kFirst = std::size_t{1} << 16;
   try {
     for (;;) {
-      // By what came so far, not by what could come: a bomb must really hold what it takes.
+      // Grows with the decoded size, not with the possible size: memory is used only for data that
+      // the file holds.
       const std::size_t before = bytes.size();
       const std::size_t wanted = source.is_plain() ? SIZE_MAX : std::max(before, kFirst);
       const auto step =

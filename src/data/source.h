@@ -1,4 +1,4 @@
-// Where a reader's bytes come from, with a bound on how many there can be.
+// The sources of a reader's bytes, with a bound on their number.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,21 @@
 
 namespace baregrad::data {
 
-/// Deflate writes at most so many bytes for one that it reads.
+/// The most bytes that deflate can write per byte that it reads.
 inline constexpr std::uint64_t kMostInflation = 1032;
 inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 28;
 
-/// What a file may become in memory: `given`, or where that is 0 the usual limit.
+/// The limit of a file's size in memory: `given`, or the default limit if that is 0.
 std::uint64_t decoded_limit(std::uint64_t file_bytes, std::uint64_t given) noexcept;
 
-/// Throws an IoError that opens with `who`: the function, and the file where there is one.
+/// Throws an IoError that begins with `who`: the function, and the file if there is one.
 template <class... Parts>
 [[noreturn]] void fail(const std::string& who, const Parts&... parts) {
   throw IoError(message(who, ": ", parts...));
 }
 
-/// Throws the IoError of a file that would decode to more than its limit. `what`: how it says so.
+/// Throws the IoError of a file that would decode to more than its limit. `what` describes the
+/// size.
 [[noreturn]] void fail_limit(const std::string& who, std::string_view what, std::uint64_t limit);
 
 class Source {
@@ -39,18 +40,18 @@ class Source {
   Source& operator=(const Source&) = delete;
   virtual ~Source();
 
-  /// Up to `count` bytes; fewer only at the end.
+  /// Reads up to `count` bytes; fewer only at the end.
   virtual std::size_t read(std::uint8_t* to, std::size_t count) = 0;
-  /// No more than this can still come.
+  /// An upper bound of the remaining bytes.
   virtual std::uint64_t most_left() const = 0;
   /// Whether most_left() is exact.
   virtual bool is_plain() const noexcept { return true; }
 
-  /// All of `count` bytes, or an IoError naming `what` was cut short.
+  /// Reads `count` bytes, or throws an IoError that names `what` was truncated.
   void read_exactly(void* to, std::size_t count, std::string_view what);
-  bool at_end();  ///< consumes a byte when false
+  bool at_end();  ///< consumes a byte if false
   const std::string& who() const noexcept { return who_; }
-  /// The most bytes that all of it, and what is made of it, may take.
+  /// The limit of the bytes of the source and of the data decoded from it.
   std::uint64_t limit() const noexcept { return limit_; }
   void set_limit(std::uint64_t limit) noexcept { limit_ = limit; }
 
@@ -59,7 +60,7 @@ class Source {
   std::uint64_t limit_ = ~std::uint64_t{0};
 };
 
-/// Pieces of memory, one after the other.
+/// Reads several pieces of memory in order.
 class MemorySource : public Source {
  public:
   MemorySource(std::string who, std::vector<Bytes> pieces);
@@ -74,7 +75,7 @@ class MemorySource : public Source {
 
 enum class Deflate { Gzip, Zlib };
 
-/// What another source holds compressed. Checksums are checked when the end is reached.
+/// Decompresses another source. Checksums are checked at the end.
 class InflateSource : public Source {
  public:
   InflateSource(std::unique_ptr<Source> compressed, Deflate kind);
@@ -88,14 +89,14 @@ class InflateSource : public Source {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A plain file or memory; a gzipped one is inflated on the way. `max_bytes`: as for decoded_limit.
+/// A file or memory; gzipped contents are decompressed. `max_bytes`: as for decoded_limit.
 std::unique_ptr<Source> open_file(const std::string& path, const char* who,
                                   std::uint64_t max_bytes);
 std::unique_ptr<Source> open_memory(Bytes bytes, const char* who, std::uint64_t max_bytes);
-/// All that is left.
+/// Reads all remaining bytes.
 std::vector<std::uint8_t> read_all(Source& source);
 
-/// checked_numel for sizes that come from a file: an overflow is the file's fault.
+/// checked_numel for sizes in a file: an overflow is an IoError.
 std::int64_t declared_numel(const Dims& shape, DType dtype, const std::string& who);
 
 inline std::uint32_t load_be32(const std::uint8_t* p) noexcept {

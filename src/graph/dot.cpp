@@ -19,7 +19,7 @@ namespace {
 using autograd::Edge;
 using autograd::Node;
 
-// Colours that people tell apart whatever kind of sight they have (Okabe and Ito's set).
+// Colours that are distinct for colour-blind readers too (the set of Okabe and Ito).
 constexpr const char* kVanishing = "#0072B2";
 constexpr const char* kExploding = "#D55E00";
 constexpr const char* kNotFinite = "#CC79A7";
@@ -34,7 +34,7 @@ class Frames {
     std::vector<std::size_t> nodes;
   };
 
-  Frames() { frames_.emplace_back(); }  // the picture itself
+  Frames() { frames_.emplace_back(); }  // the outermost frame: the picture
   void add(std::size_t node, const char* label) {
     std::size_t at = 0;
     std::string_view rest = label != nullptr ? label : "";
@@ -87,7 +87,7 @@ class Drawing {
   }
 
  private:
-  /// On a stack of its own: labels nest as deeply as users like.
+  /// With an explicit stack: labels can be nested deep.
   void draw_frames() {
     Frames frames;
     const auto& shown = walk_.shown();
@@ -159,7 +159,7 @@ class Drawing {
     for (std::size_t r = 0; r < roots.size(); ++r) {
       const std::string text = roots.size() == 1 ? "root" : message("root ", r);
       out_ += message("  r", r, " [label=\"", text, "\", shape=ellipse, style=\"\"];\n");
-      // The roots are the nearest of all, but there may be more of them than is shown.
+      // The roots come first, but there may be more roots than nodes to show.
       if (walk_.is_shown(*roots[r])) {
         out_ += message("  n", walk_.place(*roots[r]), " -> r", r, attributes(roots[r]), ";\n");
       } else {
@@ -168,7 +168,7 @@ class Drawing {
     }
   }
 
-  /// What is known of the value that travels along an edge.
+  /// The label of an edge: what is known of its value.
   std::string attributes(const Edge& edge) const {
     std::string label;
     if (edge->results().size() > 1) label = message("result ", edge.output);
@@ -190,7 +190,7 @@ class Drawing {
     return list.empty() ? "" : " [" + list + "]";
   }
 
-  /// Null where there is nothing to point at.
+  /// Null if the node is not shown.
   const char* colour_of(double norm) const noexcept {
     if (!std::isfinite(norm)) return kNotFinite;
     if (norm < options_.vanishing) return kVanishing;
@@ -213,7 +213,7 @@ class Drawing {
     out_ += "  }\n";
   }
 
-  /// Not without end: the text would grow with the square of the depth.
+  /// Limited: the text would grow with the square of the depth.
   void indent(std::size_t depth) { out_.append(2 * std::min<std::size_t>(depth, 16), ' '); }
 
   Walk walk_;

@@ -1,4 +1,4 @@
-// Recording the norms of gradients while backward runs.
+// Records the norms of gradients during backward.
 #include "graph/gradients.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace baregrad::graph {
 
 namespace {
 
-/// All recorders of the process: backward may run in any thread.
+/// All recorders of the process, because backward may run in any thread.
 struct Registry final : detail::ForkParticipant {
   std::mutex mutex;
   std::vector<GradientNorms*> live;
@@ -46,7 +46,7 @@ constinit Eternal<NormWatcher> g_norm_watcher;
 
 double norm_of(const Tensor& t) {
   const no_grad off;
-  // In plain loops, not in ops: a search for anomalies that runs too would report an overflow here.
+  // Plain loops instead of ops: anomaly mode would report an overflow in them.
   const Tensor values = contiguous(astype(t, DType::Float64));
   const std::span<const double> x(values.data<double>(), static_cast<std::size_t>(values.numel()));
   double greatest = 0;

@@ -1,4 +1,4 @@
-// The norms that a GradientRecorder keeps.
+// The norms of a GradientRecorder.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace baregrad::graph {
 
-/// By the node's number, which no other node ever has, and which of its results.
+/// The key is the number of the node, which is unique in the process, and the index of the result.
 class GradientNorms {
  public:
   void set(std::uint64_t node, std::size_t output, double norm);
@@ -26,8 +26,8 @@ class GradientNorms {
   std::unordered_map<std::uint64_t, double> norms_;
 };
 
-/// Euclidean norm in double, without overflow on the way; NaN and infinities as GradientRecorder
-/// says.
+/// The Euclidean norm in double, without intermediate overflow. NaN and infinities: see
+/// GradientRecorder::norm.
 double norm_of(const Tensor& t);
 
 }  // namespace baregrad::graph

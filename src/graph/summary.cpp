@@ -19,7 +19,7 @@ using autograd::Node;
 constexpr std::size_t kColumns = 7;
 using Row = std::array<std::string, kColumns>;
 constexpr std::size_t kSavedColumn = 4;
-/// A concat may have thousands.
+/// The most inputs that are listed: a concat may have thousands.
 constexpr std::size_t kMostInputs = 8;
 
 std::uint64_t saved_bytes(const Node& node) {
@@ -78,7 +78,7 @@ Row row_of(std::size_t place, const Walk& walk, const NameTable& names) {
           node.label() != nullptr ? one_line(node.label()) : ""};
 }
 
-/// A column without a single entry is left out.
+/// Columns without entries are omitted.
 std::string table(const std::vector<Row>& rows) {
   std::array<std::size_t, kColumns> widths{};
   std::array<bool, kColumns> used{};
@@ -112,7 +112,7 @@ std::string counted(std::uint64_t count, const char* one, const char* several) {
   return grouped(count) + " " + (count == 1 ? one : several);
 }
 
-/// Over all nodes, shown or not. Memory that several ops keep counts once.
+/// Totals over all nodes, shown or not. Memory that several ops save is counted once.
 std::string totals(const Walk& walk) {
   std::uint64_t leaves = 0;
   std::uint64_t parameters = 0;

@@ -74,7 +74,7 @@ std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 1024) return std::to_string(bytes) + " B";
   auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
-  // 1023.95 would be written as 1024.0.
+  // 1023.95 would be rounded to 1024.0.
   while (value >= 1023.95) {
     value /= 1024;
     ++unit;

@@ -1,4 +1,4 @@
-// Finding the nodes behind some tensors.
+// Lists the nodes of the graph behind given tensors.
 #include "graph/walk.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ Walk::Walk(const std::vector<Tensor>& roots, std::int64_t most, const char* who)
     roots_.push_back(autograd::root_of(root, who));
     look(roots_.back());
   }
-  // The list is its own queue.
+  // Breadth-first: the list is also the queue.
   for (std::size_t next = 0; next < all_.size(); ++next) {
     for (const Edge& edge : all_[next]->edges()) look(edge);
   }
@@ -43,7 +43,7 @@ NameTable::NameTable(const Names& names, const char* who) {
     const Edge edge = autograd::edge_of(tensor);
     if (!edge) continue;
     std::string& known = names_[{&*edge, edge.output}];
-    if (!known.empty()) known += ", ";  // one tensor, several names: shared weights
+    if (!known.empty()) known += ", ";  // several names of one tensor: tied weights
     known += name;
   }
 }

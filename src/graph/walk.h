@@ -1,6 +1,6 @@
-// graph/: looking at what autograd recorded and at what runs. Computes nothing, changes nothing.
+// graph/: views of the graphs that autograd recorded. It does not change them.
 //
-// A walk: the nodes behind some tensors, as a list.
+// Here: the list of the nodes of a graph.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace baregrad::graph {
 
 class Walk {
  public:
-  /// Finds all nodes behind the roots, without recursion. The `most` nearest to them are shown.
-  /// Throws GradError, in the name of `who`, when a root has no history.
+  /// Finds all nodes behind the roots, without recursion. The `most` nodes nearest to the roots are
+  /// shown. Throws GradError with the name `who` if a root has no history.
   Walk(const std::vector<Tensor>& roots, std::int64_t most, const char* who);
 
   const std::vector<autograd::Edge>& roots() const noexcept { return roots_; }
-  /// All nodes, by their distance from the roots.
+  /// All nodes, ordered by their distance from the roots.
   const std::vector<const autograd::Node*>& all() const noexcept { return all_; }
-  /// Those to show, in the order in which they were made. Their place here is what they are called.
+  /// The nodes to show, in the order of execution. They are named by their position in this list.
   const std::vector<const autograd::Node*>& shown() const noexcept { return shown_; }
   std::size_t hidden() const noexcept { return all_.size() - shown_.size(); }
   bool is_shown(const autograd::Node& node) const noexcept { return places_.count(&node) != 0; }
-  /// Of a node that is shown.
+  /// The position of a node that is shown.
   std::size_t place(const autograd::Node& node) const { return places_.at(&node); }
 
  private:
@@ -37,7 +37,7 @@ class Walk {
   std::unordered_map<const autograd::Node*, std::size_t> places_;
 };
 
-/// Names that the user gave to values of the graph.
+/// The user's names of values of the graph.
 class NameTable {
  public:
   NameTable(const Names& names, const char* who);

@@ -1,6 +1,6 @@
-// Decompositions by Eigen, each in one instantiation. Its blocked algorithms would bring a matrix
-// product of their own, slower than ours and a third of this file's size in the library; so the
-// panels are Eigen's and the product between them is backends/cpu/gemm.
+// Decompositions with Eigen, each in one instantiation. Eigen's blocked algorithms would
+// instantiate its matrix product, which is slower than ours and a third of this file's size in the
+// library. So Eigen computes the panels, and backends/cpu/gemm the products between them.
 #include "linalg/decompose.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 #include "backends/cpu/gemm/gemm.h"
 #include "parallel/interrupt.h"
 
-// Its assertions would end the process; what they look for is checked before. Threads are ours.
+// Eigen's assertions would end the process; their conditions are checked before the calls. Threads
+// are managed by the engine.
 #define EIGEN_NO_DEBUG
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Eigenvalues>
@@ -31,36 +32,36 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 View view_of(const Matrix& m) { return {m.data, m.rows, m.cols}; }
 
-/// Before a step of a decomposition over so many elements, where it can be given up. The steps of
-/// small matrices are too short to ask.
+/// Calls the interrupt check before a step over `elements` elements. Steps of small matrices are
+/// too short for it.
 void may_give_up(Index elements) {
   constexpr Index kLongStep = 4096;
   if (elements >= kLongStep) parallel::poll_interrupt();
 }
 
-/// Divides by the power of two below the greatest magnitude, which loses nothing, so that no square
-/// of an element leaves the range. Returns that power; NaN where an element is not finite.
+/// Divides by the power of two below the largest magnitude, so that squares of elements do not
+/// overflow. The division is exact. Returns that power; NaN if an element is not finite.
 double scale_down(View a) {
   const double greatest = a.size() == 0 ? 0.0 : a.cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
   if (!std::isfinite(greatest)) return kNaN;
   if (greatest == 0.0) return 1.0;
   const int exponent = std::ilogb(greatest);
-  // In two steps: the inverse of a subnormal number is out of range.
+  // In two steps: the reciprocal of a subnormal number overflows.
   a *= std::ldexp(1.0, -(exponent / 2));
   a *= std::ldexp(1.0, exponent / 2 - exponent);
   return std::ldexp(1.0, exponent);
 }
 
-/// One type for any part of a matrix: every function of Eigen's is then compiled once.
+/// One type for any part of a matrix, so that each of Eigen's functions is compiled once.
 using Part = Eigen::Ref<Dense>;
 
-/// rows := H rows, H the reflection along (1, tail).
+/// rows := H rows, where H is the reflection along (1, tail).
 void reflect(Part rows, const Eigen::Ref<const Vector>& tail, double factor, Vector& scratch) {
   rows.applyHouseholderOnTheLeft(tail, factor, scratch.data());
 }
 
-/// q := H_0 H_1 ... q, where the reflector H_k leaves the first k + skipped rows alone and its tail
-/// lies in column k of `packed`.
+/// q := H_0 H_1 ... q. The reflector H_k does not change the first k + skipped rows; its tail is in
+/// column k of `packed`.
 void apply_reflectors(const Dense& packed, const Vector& factors, Index count, Index skipped,
                       View q) {
   Vector scratch(q.cols());
@@ -92,7 +93,7 @@ Reflectors factorize(const View& a) {
   return r;
 }
 
-/// Columns that are worked on one by one before the product takes the rest.
+/// The width of a panel. Its columns are processed one by one, the rest by a product.
 constexpr Index kPanel = 48;
 
 /// c += a b
@@ -112,7 +113,7 @@ void add_product(Part c, const Part& a, const Dense& b) {
   kernels::gemm(call);
 }
 
-/// b := t^-1 b, t one panel of the triangle that Mode names.
+/// b := t^-1 b, where t is a panel of the triangle that Mode names.
 template <unsigned Mode>
 void solve_panel(const Part& t, Part b) {
   for (Index j = 0; j < b.cols(); ++j) {
@@ -121,7 +122,8 @@ void solve_panel(const Part& t, Part b) {
   }
 }
 
-/// a becomes L below and U above, of a with its rows exchanged: swaps[k] is whom row k met.
+/// Replaces a by L (below the diagonal) and U of a with exchanged rows. swaps[k]: the row that was
+/// exchanged with row k.
 void eliminate(View a, std::vector<Index>& swaps) {
   const Index n = a.rows();
   for (Index first = 0; first < n; first += kPanel) {
@@ -160,7 +162,7 @@ Determinant determinant(const Matrix& a) {
     det.sign *= static_cast<double>(pivot > 0.0) - static_cast<double>(pivot < 0.0);
     det.log_magnitude += std::log(std::fabs(pivot));
   }
-  det.sign += 0.0;  // no minus on a zero
+  det.sign += 0.0;  // turns -0 into +0
   return det;
 }
 
@@ -199,7 +201,7 @@ bool cholesky_in_place(const Matrix& a) {
     const Index last = std::min(first + kPanel, n);
     for (Index k = first; k < last; ++k) {
       may_give_up(l.size());
-      // A NaN or an infinity anywhere in the row has come to the diagonal.
+      // A NaN or an infinity anywhere in the row has propagated to the diagonal.
       if (!(l(k, k) > 0.0) || std::isinf(l(k, k))) return false;
       l(k, k) = std::sqrt(l(k, k));
       auto below = l.col(k).tail(n - k - 1);
@@ -217,8 +219,8 @@ bool cholesky_in_place(const Matrix& a) {
 
 namespace {
 
-/// The lower triangle of a symmetric a becomes tridiagonal, with the reflectors that did it below.
-/// Eigen's own does the same in one call, which cannot be given up.
+/// Reduces the lower triangle of a symmetric a to tridiagonal form and stores the reflectors below
+/// it. Eigen's function does the same in one call, which cannot be interrupted.
 void make_tridiagonal(View a, Vector& factors) {
   const Index n = a.rows();
   Vector update(n);
@@ -239,17 +241,17 @@ void make_tridiagonal(View a, Vector& factors) {
   }
 }
 
-/// Whether an element beside the diagonal, of a matrix of magnitude 1, is what rounding left there.
+/// Whether an off-diagonal element of a matrix of magnitude 1 is a rounding error.
 bool is_negligible(double beside, double above, double below) {
   if (std::fabs(beside) < std::numeric_limits<double>::min()) return true;
   const double scaled = beside / kEpsilon;
   return scaled * scaled <= std::fabs(above) + std::fabs(below);
 }
 
-/// Steps of the QR iteration until the tridiagonal matrix is diagonal; q takes the rotations where
-/// it has elements. False when that takes too many.
+/// QR iteration until the tridiagonal matrix is diagonal. A non-empty q is multiplied by the
+/// rotations. False if it does not converge.
 bool make_diagonal(Vector& diagonal, Vector& beside, Dense& q) {
-  constexpr Index kMostSteps = 30;  // for each eigenvalue; two or three are usual
+  constexpr Index kMostSteps = 30;  // per eigenvalue; two or three are usual
   const Index n = diagonal.size();
   Index steps = 0;
   Index first = 0;
@@ -257,7 +259,7 @@ bool make_diagonal(Vector& diagonal, Vector& beside, Dense& q) {
     for (Index i = first; i < last; ++i) {
       if (is_negligible(beside(i), diagonal(i), diagonal(i + 1))) beside(i) = 0.0;
     }
-    // The last block that does not fall apart.
+    // The last unreduced block.
     while (last > 0 && beside(last - 1) == 0.0) --last;
     if (last == 0) break;
     first = last - 1;
@@ -285,7 +287,7 @@ Outcome eigh_in_place(const Matrix& a, double* values, bool vectors) {
   Vector beside = v.diagonal(-1);
   Dense q = vectors ? Dense::Identity(n, n) : Dense();
   if (!make_diagonal(diagonal, beside, q)) return Outcome::NoConvergence;
-  // By selection: a sort would be 4 KB of code.
+  // Selection sort: std::sort would add 4 KB of code.
   for (Index k = 0; k + 1 < n; ++k) {
     Index from = 0;
     diagonal.tail(n - k).minCoeff(&from);
@@ -321,12 +323,12 @@ void qr_in_place(const Matrix& a, const Matrix& q) {
 
 namespace {
 
-/// Columns shorter than this part of the longest are what rounding left there.
+/// Columns shorter than this fraction of the longest one are rounding errors.
 constexpr double kShort = kEpsilon;
 constexpr int kMostSweeps = 60;
 
-/// Turns pairs of columns of w, and of v with them, until all columns of w that are not short are
-/// orthogonal.
+/// One-sided Jacobi: rotates pairs of columns of w and v until all columns of w that are not short
+/// are orthogonal.
 bool orthogonalize(View w, View v) {
   const Index n = w.cols();
   if (n == 0) return true;
@@ -360,7 +362,7 @@ bool orthogonalize(View w, View v) {
   return !turned;
 }
 
-/// The last columns of the square u become a basis of what the first `given`, orthonormal, leave.
+/// Completes the first `given` orthonormal columns of the square u to a basis.
 void complete(Part u, Index given) {
   if (given == u.cols()) return;
   Dense first = u.leftCols(given);
@@ -382,7 +384,7 @@ Outcome svd_in_place(const Matrix& a, double* values, const Matrix& u, const Mat
   const Reflectors reflectors = factorize(view);
   Dense r = reflectors.packed.topRows(n);
   r.triangularView<Eigen::StrictlyLower>().setZero();
-  // The eigenvectors of R^T R are V but for rounding, which leaves a few turns to do.
+  // The eigenvectors of R^T R are V up to rounding, so few rotations are left.
   Dense turns = Dense::Zero(n, n);
   Dense transposed = r.transpose();
   add_product(turns, transposed, r);
@@ -399,7 +401,7 @@ Outcome svd_in_place(const Matrix& a, double* values, const Matrix& u, const Mat
   if (vectors) view_of(u).setIdentity();
   Index rank = 0;
   for (Index k = 0; k < n; ++k) {
-    // By selection: the columns are nearly in order, and a sort would be 4 KB of code.
+    // Selection sort: the columns are nearly sorted, and std::sort would add 4 KB of code.
     Index from = 0;
     norms.tail(n - k).maxCoeff(&from);
     from += k;
@@ -408,7 +410,7 @@ Outcome svd_in_place(const Matrix& a, double* values, const Matrix& u, const Mat
     if (!vectors) continue;
     w.col(k).swap(w.col(from));
     turns.col(k).swap(turns.col(from));
-    // Twice, so that no column counts that was just too short to be turned.
+    // Twice the limit: a column just below it was not rotated and must not count.
     if (norms(k) <= 2.0 * kShort * norms(0)) continue;
     view_of(u).col(k).head(n) = w.col(k) / norms(k);
     ++rank;

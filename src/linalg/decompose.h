@@ -1,12 +1,12 @@
-// linalg/: decompositions and what is made of them. Eigen is known to decompose.cpp alone, which
-// takes one matrix at a time; the gradients are ours, in public ops.
+// linalg/: decompositions and functions based on them. Only decompose.cpp includes Eigen; it works
+// on one matrix at a time. The gradients are written in public ops.
 #pragma once
 
 #include <cstdint>
 
 namespace baregrad::linalg {
 
-/// Borrowed, column-major: column j begins at data + j * rows.
+/// A view of a column-major matrix: column j begins at data + j * rows.
 struct Matrix {
   double* data;
   std::int64_t rows;
@@ -15,33 +15,35 @@ struct Matrix {
 
 enum class Outcome : std::uint8_t { Fine, NotFinite, NoConvergence };
 
-// All of these overwrite `a`. What they ask for beside it is uninitialised memory.
+// All functions overwrite `a`. Their outputs may be uninitialised memory.
 
 struct Determinant {
   double value;
   double sign;
   double log_magnitude;
 };
-/// All NaN where a has an element that is not finite.
+/// NaN if an element of a is not finite.
 Determinant determinant(const Matrix& a);
 
-/// b becomes a^-1 b, or NaN where a has an element that is not finite. False, with b undefined,
-/// when a pivot is exactly zero.
+/// Replaces b by a^-1 b, or by NaN if an element of a is not finite. False if a pivot is exactly
+/// zero; b is undefined in that case.
 bool solve_in_place(const Matrix& a, const Matrix& b);
 
-/// a becomes L, of a symmetric a whose lower triangle is read. False when it has none.
+/// Replaces a symmetric a by its Cholesky factor L. Reads the lower triangle. False if there is no
+/// L.
 bool cholesky_in_place(const Matrix& a);
 
-/// Eigenvalues, ascending, of a symmetric a whose lower triangle is read; a becomes the
-/// eigenvectors where they are wanted.
+/// The eigenvalues of a symmetric a, ascending. Reads the lower triangle. Replaces a by the
+/// eigenvectors if they are requested.
 Outcome eigh_in_place(const Matrix& a, double* values, bool vectors);
 
-/// a becomes R, below whose diagonal are zeros, and q (rows x rows, or as many columns as R has
-/// rows that are not zero) the orthogonal factor; NaN where a has an element that is not finite.
+/// Replaces a by R, with zeros below the diagonal, and q by the orthogonal factor. q is rows x
+/// rows, or has as many columns as R has non-zero rows. NaN if an element of a is not finite.
 void qr_in_place(const Matrix& a, const Matrix& q);
 
-/// Of an a with at least as many rows as columns: singular values, descending; u with rows x cols
-/// or rows x rows, v with cols x cols. With u.data null neither u nor v is wanted.
+/// The singular values, descending, of an a with at least as many rows as columns; u with rows x
+/// cols or rows x rows elements, v with cols x cols. If u.data is null, neither u nor v is
+/// computed.
 Outcome svd_in_place(const Matrix& a, double* values, const Matrix& u, const Matrix& v);
 
 }  // namespace baregrad::linalg

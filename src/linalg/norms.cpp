@@ -1,4 +1,4 @@
-// Norms, and sums and products along diagonals and triples.
+// Norms, trace and cross product.
 #include <algorithm>
 #include <cmath>
 
@@ -25,12 +25,12 @@ void require_floating(const Tensor& x, const char* who) {
       message(who, ": takes floating dtypes, not ", describe(x), "; convert with astype"));
 }
 
-/// One number per matrix, with the two axes of size 1 where they are to be kept.
+/// One number per matrix, with two axes of size 1 if they are kept.
 Tensor per_matrix(const Tensor& norms, bool keepdims) {
   return keepdims ? as_matrices(norms) : norms;
 }
 
-/// The greatest or least of what stands in the last axis.
+/// The largest or smallest element along the last axis.
 Tensor extreme(const Tensor& each, bool greatest, const Tensor& x) {
   if (each.size(-1) == 0) {
     throw ValueError(message(kMatrixNorm, ": the matrices of ", describe(x),
@@ -106,7 +106,7 @@ Tensor trace(const Tensor& x, std::int64_t offset, DTypeOption dtype) {
 
 Tensor cross(const Tensor& x, const Tensor& y, std::int64_t axis) {
   require_triples(x, y, axis);
-  // (x_1 y_2 - x_2 y_1, ...): the next element times the one after it.
+  // (x_1 y_2 - x_2 y_1, ...)
   const Widened wide({&x, &y});
   const Tensor a = wide(x);
   const Tensor b = wide(y);

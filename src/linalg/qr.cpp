@@ -1,4 +1,4 @@
-// Q and R by reflections.
+// The QR decomposition by Householder reflections.
 #include <algorithm>
 
 #include "baregrad/autograd.h"
@@ -14,8 +14,8 @@ namespace {
 using autograd::Context;
 using autograd::Tensors;
 
-/// The gradient of a matrix with independent columns, from those of its Q and its square R:
-/// (gQ + Q (M + M^T - diag M)) R^-T with M the upper triangle of gR R^T - Q^T gQ.
+/// The gradient of a matrix with independent columns from the gradients of Q and the square R:
+/// (gQ + Q (M + M^T - diag M)) R^-T, where M is the upper triangle of gR R^T - Q^T gQ.
 Tensor gradient_of_tall(const Tensor& q, const Tensor& r, const Tensor& gq, const Tensor& gr) {
   const Tensor m = matmul(gr, matrix_transpose(r)) - matmul(matrix_transpose(q), gq);
   const Tensor symmetric = triu(m) + matrix_transpose(triu(m, 1));
@@ -51,7 +51,7 @@ struct Reflections : autograd::Function<Reflections> {
                               " for the reduced mode"));
     }
     if (m >= n) return {gradient_of_tall(q, r, g[0], g[1])};
-    // The first m columns decide Q; the others, Y, only give Q^T Y to R.
+    // Q depends only on the first m columns. The others, Y, contribute Q^T Y to R.
     const Tensor gr_rest = narrow(g[1], -1, m, n - m);
     const Tensor gq = g[0] + matmul(narrow(x, -1, m, n - m), matrix_transpose(gr_rest));
     const Tensor first = gradient_of_tall(q, narrow(r, -1, 0, m), gq, narrow(g[1], -1, 0, m));

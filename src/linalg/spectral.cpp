@@ -1,4 +1,4 @@
-// Eigenvalues and singular values, and what is made of them.
+// Eigenvalues and singular values, and functions based on them.
 #include "linalg/spectral.h"
 
 #include <algorithm>
@@ -21,15 +21,15 @@ using autograd::Tensors;
 
 bool is_recorded(const Tensor& x) { return autograd::is_grad_enabled() && x.requires_grad(); }
 
-/// x / by, but zero where both are: no gradient asks for what has none.
+/// x / by, and zero where both are zero: a zero gradient stays zero.
 Tensor divided(const Tensor& x, const Tensor& by) {
   return x / where(logical_and(x == 0.0, by == 0.0), 1.0, by);
 }
 
-/// w as columns minus w as rows: [i, j] holds w_j - w_i.
+/// The differences w_j - w_i at [i, j].
 Tensor differences(const Tensor& w) { return as_rows(w) - as_columns(w); }
 
-/// The values on the diagonal of matrices.
+/// Matrices with the values on the diagonal.
 Tensor on_diagonal(const Tensor& values) {
   return as_columns(values) * eye(values.size(-1), {}, 0, values.dtype());
 }
@@ -69,9 +69,9 @@ struct SymmetricEigen : autograd::Function<SymmetricEigen> {
 
 // ---- Singular values ----------------------------------------------------------------------------
 
-/// U^T, S and Vh in float64; S alone without vectors.
+/// U^T, S and Vh in float64; only S without vectors.
 Tensors svd_columns(const Tensor& x, bool vectors, bool full, const char* who) {
-  // Of a wide matrix the transpose is taken apart, and U and V change places.
+  // For a wide matrix, the transpose is decomposed, and U and V are exchanged.
   const bool wide = x.size(-2) < x.size(-1);
   const Tensor work = wide ? astype(x, DType::Float64) : columns_of(x);
   const std::int64_t k = work.size(-2);
@@ -111,12 +111,12 @@ struct ReducedSvd : autograd::Function<ReducedSvd> {
     return results;
   }
 
-  /// What a gradient of singular vectors (in columns) adds inside U [...] Vh, before it meets S.
+  /// The contribution of a gradient of singular vectors (in columns) inside U [...] Vh, before S.
   static Tensor turned(const Tensor& vectors, const Tensor& g, const Tensor& apart) {
     const Tensor product = matmul(matrix_transpose(vectors), g);
     return divided(product - matrix_transpose(product), apart);
   }
-  /// What a gradient of singular vectors adds outside of their span, divided by S.
+  /// The contribution of a gradient of singular vectors outside their span, divided by S.
   static Tensor beside(const Tensor& vectors, const Tensor& g, const Tensor& s) {
     const Tensor inside = matmul(vectors, matmul(matrix_transpose(vectors), g));
     return divided(g - inside, as_rows(s));
@@ -128,7 +128,7 @@ struct ReducedSvd : autograd::Function<ReducedSvd> {
     const Tensor& vh = saved[2];
     const Tensor v = matrix_transpose(vh);
     const Tensor gv = matrix_transpose(g[2]);
-    // s_j^2 - s_i^2, by factors: squares of neighbours would cancel.
+    // s_j^2 - s_i^2 as a product of factors: the difference of squares would cancel.
     const Tensor apart = differences(s) * (as_rows(s) + as_columns(s));
     const Tensor inner = turned(u, g[0], apart) * as_rows(s) +
                          as_columns(s) * turned(v, gv, apart) + on_diagonal(g[1]);
@@ -141,7 +141,7 @@ struct ReducedSvd : autograd::Function<ReducedSvd> {
   }
 };
 
-/// Of matrices that are not square: only S has a gradient.
+/// Full matrices of an x that is not square: only S has a gradient.
 struct FullSvd : autograd::Function<FullSvd> {
   static constexpr const char* kName = "svd";
 
@@ -161,7 +161,7 @@ struct FullSvd : autograd::Function<FullSvd> {
   }
 };
 
-/// Which of the float64 singular values count as more than zero.
+/// A mask of the float64 singular values that count as non-zero.
 Tensor counted(const Tensor& s, const Tensor& x, const std::optional<Operand>& rtol,
                const char* who) {
   const Tensor greatest = narrow(s, -1, 0, std::min<std::int64_t>(s.size(-1), 1));
@@ -187,7 +187,7 @@ Tensor counted(const Tensor& s, const Tensor& x, const std::optional<Operand>& r
 struct PseudoInverse : autograd::Function<PseudoInverse> {
   static constexpr const char* kName = "pinv";
 
-  /// A limit, which has no gradient: by pointer, so that it is no input of the function.
+  /// The limit has no gradient. It is a pointer, so that it is not an input of the function.
   static Tensor forward(Context& context, const Tensor& x, const std::optional<Operand>* rtol) {
     const Tensors parts = svd_columns(x, true, false, kName);
     const Tensor& s = parts[1];
@@ -199,7 +199,7 @@ struct PseudoInverse : autograd::Function<PseudoInverse> {
     context.save_for_backward({x, p});
     return p;
   }
-  /// dP = -P dA P + P P^T dA^T (1 - A P) + (1 - P A) dA^T P^T P, while the rank stays.
+  /// dP = -P dA P + P P^T dA^T (1 - A P) + (1 - P A) dA^T P^T P, for a constant rank.
   static Tensors backward(Context& context, const Tensors& g) {
     const Tensors saved = context.saved();
     const Tensor& a = saved[0];

@@ -1,4 +1,4 @@
-// Singular values in the name of another function.
+// Singular values for other functions, whose name errors carry.
 #pragma once
 
 #include "baregrad/tensor.h"

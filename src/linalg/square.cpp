@@ -1,4 +1,4 @@
-// Functions of square matrices, by elimination.
+// Functions of square matrices, by Gaussian elimination.
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "baregrad/linalg.h"
@@ -34,8 +34,8 @@ struct Cholesky : autograd::Function<Cholesky> {
     context.save_for_backward({l});
     return l;
   }
-  /// dL = L phi(L^-1 dA L^-T), where phi takes the lower triangle and half of the diagonal; turned
-  /// around, and made symmetric as dA is.
+  /// The transpose of dL = L phi(L^-1 dA L^-T), where phi is the lower triangle with half of the
+  /// diagonal. The result is symmetric, as dA is.
   static Tensors backward(Context& context, const Tensors& g) {
     const Tensor upper = matrix_transpose(context.saved()[0]);
     const Tensor product = matmul(upper, g[0]);
@@ -46,8 +46,8 @@ struct Cholesky : autograd::Function<Cholesky> {
   }
 };
 
-/// The cofactors of matrices whose determinant is zero: U diag(products of all other singular
-/// values) Vh, up to the sign of det(U Vh).
+/// The cofactors of singular matrices: U diag(products of all other singular values) Vh, times the
+/// sign of det(U Vh).
 Tensor cofactors_of_singular(const Tensor& x) {
   const Svd f = svd(x, false);
   const Tensor others = prod(where(astype(identity_like(x), DType::Bool), 1.0, as_rows(f.S)), -1);
@@ -55,13 +55,13 @@ Tensor cofactors_of_singular(const Tensor& x) {
   return matmul(f.U * (as_matrices(sign) * as_rows(others)), f.Vh);
 }
 
-/// The derivative of the determinant: det x^-T where x has an inverse.
+/// The derivative of the determinant: det x^-T if x is invertible.
 Tensor cofactors(const Tensor& x, const Tensor& determinant) {
   const Tensor is_singular = as_matrices(determinant == 0.0);
   if (!any(is_singular).item<bool>()) {
     return as_matrices(determinant) * matrix_transpose(inv(x));
   }
-  // Each way is taken with matrices put in place of the others that it has no trouble with.
+  // Both formulas are computed for the whole stack, with harmless matrices in place of the others.
   const Tensor identity = identity_like(x);
   const Tensor distinct = identity * arange(1, x.size(-1) + 1, 1, x.dtype());
   const Tensor regular = inv(where(is_singular, identity, x));
@@ -72,7 +72,7 @@ Tensor cofactors(const Tensor& x, const Tensor& determinant) {
 void each_determinant(const Tensor& x, const char* who,
                       const std::function<void(std::int64_t, const Determinant&)>& take) {
   const std::int64_t n = x.size(-1);
-  // A matrix has the determinant of its transpose: rows do as columns.
+  // det x = det x^T, so rows can be used as columns.
   const Tensor columns = astype(x, DType::Float64);
   for_each_matrix(x, {n, n, n}, who,
                   [&](std::int64_t i) { take(i, determinant(matrix_at(columns, i))); });
@@ -115,7 +115,7 @@ struct SignAndLog : autograd::Function<SignAndLog> {
   static Tensors backward(Context& context, const Tensors& g) {
     const Tensors saved = context.saved();
     const Tensor& x = saved[0];
-    // Singular matrices of which only the sign was used.
+    // Singular matrices whose logarithm has no gradient: only the sign was used.
     const Tensor unused = as_matrices(logical_and(saved[1] == 0.0, g[1] == 0.0));
     if (!any(unused).item<bool>()) return {as_matrices(g[1]) * matrix_transpose(inverse_of(x))};
     const Tensor regular = inverse_of(where(unused, identity_like(x), x));
@@ -126,7 +126,7 @@ struct SignAndLog : autograd::Function<SignAndLog> {
   static Tensor inverse_of(const Tensor& x);
 };
 
-/// a^-1 b, which are float64 columns; b is overwritten. `x` is what messages name.
+/// a^-1 b in float64 columns; overwrites b. Messages name `x`.
 void solve_columns(const Tensor& a, const Tensor& b, const Tensor& x, const char* who) {
   const std::int64_t n = a.size(-1);
   for_each_matrix(x, {n, n, n + b.size(-2)}, who, [&](std::int64_t i) {
@@ -153,7 +153,7 @@ struct Inverse : autograd::Function<Inverse> {
 
 Tensor SignAndLog::inverse_of(const Tensor& x) { return Inverse::apply(x, kName); }
 
-/// Of stacks of one shape and one dtype.
+/// For stacks of one shape and one dtype.
 struct Solve : autograd::Function<Solve> {
   static constexpr const char* kName = "solve";
 
@@ -225,11 +225,11 @@ Tensor solve(const Tensor& a, const Tensor& b) {
 Tensor matrix_power(const Tensor& x, std::int64_t n) {
   constexpr const char* kWho = "matrix_power";
   require_square(x, kWho);
-  // With x's history, whose gradient is zero.
+  // Keeps the history of x; its gradient is zero.
   if (n == 0) return where(full({}, true), identity_like(x), x);
   Tensor square = n < 0 ? Inverse::apply(x, kWho) : x;
   Tensor result;
-  // Unsigned, since the least int64 has no negative.
+  // Unsigned, because the negative of the smallest int64 overflows.
   auto left = n < 0 ? -static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
   for (; left != 0; left >>= 1) {
     if ((left & 1) != 0) result = result.defined() ? matmul(result, square) : square;

@@ -1,4 +1,4 @@
-// Checks, copies in columns and the loop over a stack.
+// Checks, column-major copies, and the loop over a stack.
 #include "linalg/stack.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace baregrad::linalg {
 
 namespace {
 
-/// Multiplications that are worth a task of their own.
+/// The least number of multiplications per task.
 constexpr std::int64_t kWorkOfTask = 1 << 16;
 
 }  // namespace
@@ -71,7 +71,7 @@ void for_each_matrix(const Tensor& x, std::initializer_list<std::int64_t> sides,
                      const std::function<void(std::int64_t)>& fn) {
   std::int64_t count = 1;
   for (const std::int64_t size : stack_of(x)) count *= size;
-  // A double, since sides of 10^7 are fair where another is 1; only its order matters.
+  // In double, because the product could overflow an integer. Only its magnitude matters.
   double work = 1.0;
   for (const std::int64_t side : sides)
     work *= static_cast<double>(std::max<std::int64_t>(side, 1));

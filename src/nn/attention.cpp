@@ -28,7 +28,7 @@ Tensor split_heads(const Tensor& x, std::int64_t heads) {
   return permute_dims(reshape(x, {s[0], s[1], heads, s[2] / heads}), {1, 2, 0, 3});
 }
 
-/// The same the other way.
+/// The inverse of split_heads.
 Tensor join_heads(const Tensor& x) {
   const Dims& s = x.shape();
   return reshape(permute_dims(x, {2, 0, 1, 3}), {s[2], s[0], s[1] * s[3]});
@@ -41,7 +41,7 @@ void check_mask(const Tensor& mask, const char* what) {
                            describe(mask)));
 }
 
-/// What is added to the scores for a mask of either kind.
+/// A mask of either kind as numbers that are added to the scores.
 Tensor as_added(const Tensor& mask, DType dtype) {
   if (!is_bool(mask.dtype())) return mask.to(dtype);
   return where(mask, Tensor::scalar(-kInfinity, dtype), Tensor::scalar(0.0, dtype));
@@ -108,8 +108,8 @@ MultiheadAttention::Projected MultiheadAttention::project(const Tensor& query, c
   return {of(query, 0, q_proj_weight), of(key, 1, k_proj_weight), of(value, 2, v_proj_weight)};
 }
 
-/// One mask that broadcasts to [N, heads, T, S], as scaled_dot_product_attention takes it: bool
-/// with true for "look", or floats. Undefined where there is none.
+/// All masks as one that broadcasts to [N, heads, T, S], for scaled_dot_product_attention: bool,
+/// where true includes a position, or floats. Undefined without a mask.
 Tensor MultiheadAttention::merged_mask(const AttentionMasks& masks, const Tensor& q,
                                        const Tensor& k) const {
   const std::int64_t n = q.shape()[0];
@@ -172,7 +172,7 @@ MultiheadAttention::Output MultiheadAttention::run(const Tensor& query, const Te
   const auto arranged = [&](const Tensor& x) {
     return !batched ? expand_dims(x, {1}) : options_.batch_first ? swapaxes(x, 0, 1) : x;
   };
-  // One tensor given three times stays one, so that its three products are one.
+  // Self-attention: the three projections of one tensor are one product.
   const Tensor first = arranged(query);
   const Tensor second = key.is_same(query) ? first : arranged(key);
   const Tensor third = value.is_same(key) ? second : arranged(value);

@@ -1,4 +1,4 @@
-// What layers check of the sizes they are made with; of tensors, what ops check (require_defined).
+// Checks of the arguments of layers. Tensors are checked as in ops (require_defined).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ inline void require_positive(std::int64_t value, const char* what, const char* w
   if (value <= 0) throw ValueError(message(who, ": ", what, " must be positive, not ", value));
 }
 
-/// Layers that one module makes: each is an object with parameters and names of its own.
+/// The most layers that one module creates. Each is an object with its own parameters and names.
 inline constexpr std::int64_t kMostLayers = 4096;
 inline void require_layers(std::int64_t value, const char* what, const char* who) {
   require_positive(value, what, who);
@@ -28,7 +28,7 @@ inline void require_size(std::int64_t value, const char* what, const char* who) 
     throw ValueError(message(who, ": ", what, " must not be negative, but is ", value));
 }
 
-/// Written so that NaN fails.
+/// The condition is false for NaN.
 inline void require_probability(double p, const char* who) {
   if (!(p >= 0.0 && p <= 1.0)) {
     throw ValueError(message(who, ": the probability must lie between 0 and 1, not ", p));

@@ -1,4 +1,4 @@
-// First values of weights.
+// Initialisation of weights.
 #include "baregrad/nn/init.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Fans fans_of(const Tensor& t, const char* who) {
   return {checked_mul(t.shape()[1], window, who), checked_mul(t.shape()[0], window, who)};
 }
 
-/// sqrt(scale / fan); a weight without elements takes any.
+/// sqrt(scale / fan). Any value will do for a weight without elements.
 double deviation_of(double scale, double fan) { return fan > 0 ? std::sqrt(scale / fan) : 0.0; }
 
 double kaiming_deviation(const Tensor& t, const KaimingOptions& options, const char* who) {
@@ -58,11 +58,11 @@ double xavier_deviation(const Tensor& t, double gain, const char* who) {
                       static_cast<double>(both.in) + static_cast<double>(both.out));
 }
 
-/// Of the standard normal distribution; exact to the last bits for negative x.
+/// The cumulative standard normal distribution, accurate to the last bits for negative x.
 double cumulative(double x) { return 0.5 * std::erfc(-x * std::numbers::sqrt2 / 2); }
 
-/// The x in [low, high] with cumulative(x) = p: Newton's steps on the logarithm, which is concave
-/// and keeps its slope in the tail; halving where a step would leave the bracket.
+/// The x in [low, high] with cumulative(x) = p. Newton's method on the logarithm, which is concave
+/// and steep enough in the tail; a step that would leave the bracket is replaced by bisection.
 double inverse_cumulative(double p, double low, double high) {
   const double wanted = std::log(p);
   double x = std::clamp(0.0, low, high);
@@ -85,7 +85,7 @@ double dot(const double* a, const double* b, std::int64_t n) {
   return sum;
 }
 
-/// Makes the rows of [rows, length] orthonormal, rows <= length, by modified Gram-Schmidt.
+/// Orthonormalises the rows of [rows, length], rows <= length, by modified Gram-Schmidt.
 void orthonormalize_few(double* matrix, std::int64_t rows, std::int64_t length) {
   for (std::int64_t r = 0; r < rows; ++r) {
     double* row = matrix + r * length;
@@ -99,8 +99,8 @@ void orthonormalize_few(double* matrix, std::int64_t rows, std::int64_t length) 
   }
 }
 
-/// The same for many rows: block by block, so that most of the work is matrix products. A second
-/// round takes away what rounding left of the first.
+/// The same for many rows, in blocks, so that most of the work is matrix products. A second pass
+/// removes the rounding errors of the first.
 void orthonormalize(const Tensor& rows) {
   constexpr std::int64_t kBlock = 32;
   const std::int64_t count = rows.shape()[0];
@@ -115,8 +115,8 @@ void orthonormalize(const Tensor& rows) {
   }
 }
 
-/// Normal numbers in [first, last]: what falls outside is drawn again. For bounds that hold a good
-/// part of the distribution.
+/// Normal numbers in [first, last] by rejection. For bounds that contain a large part of the
+/// distribution.
 Tensor draw_between(const Dims& shape, double first, double last, Generator* generator) {
   Tensor values = normal(shape, 0.0, 1.0, DType::Float64, generator);
   auto* value = values.data<double>();
@@ -132,11 +132,11 @@ Tensor draw_between(const Dims& shape, double first, double last, Generator* gen
   }
 }
 
-/// The same for any bounds, from uniform numbers; dearer by far. `from` and `to` are the
-/// probabilities below the bounds.
+/// The same for any bounds, by inversion of uniform numbers, which is much slower. `from` and `to`
+/// are the probabilities below the bounds.
 Tensor invert_between(const Dims& shape, double first, double last, double from, double to,
                       Generator* generator) {
-  // Beyond 40 deviations there is nothing in doubles.
+  // Beyond 40 deviations the probability is zero in double.
   const double begin = std::max(first, -40.0);
   const double end = std::min(last, 40.0);
   Tensor values = uniform(shape, 0.0, 1.0, DType::Float64, generator);
@@ -183,7 +183,7 @@ const Tensor& trunc_normal_(const Tensor& t, double mean, double deviation, doub
                             Generator* generator) {
   constexpr const char* kWho = "trunc_normal_";
   require_floating(t, kWho);
-  // Written so that NaN fails.
+  // The condition is false for NaN.
   if (!(std::isfinite(mean) && std::isfinite(deviation) && deviation > 0 && low < high)) {
     throw ValueError(message(kWho, ": mean ", number_text(mean), ", deviation ",
                              number_text(deviation), ", bounds ", number_text(low), " and ",
@@ -192,7 +192,7 @@ const Tensor& trunc_normal_(const Tensor& t, double mean, double deviation, doub
   }
   double first = (low - mean) / deviation;
   double last = (high - mean) / deviation;
-  // The upper tail is the lower one mirrored, where differences of probabilities are exact.
+  // The upper tail is mirrored to the lower one, where differences of probabilities are exact.
   const bool mirrored = first > 0;
   if (mirrored) {
     std::swap(first, last);

@@ -89,7 +89,7 @@ Tensor embedding(const Tensor& indices, const Tensor& weight,
     throw ShapeError(message(kWho, ": weight must be [rows, size], not ", describe(weight)));
   }
   if (is_signed_int(indices.dtype()) && indices.numel() > 0) {
-    // take() counts negative ones from the end; here they are a mistake.
+    // take() counts negative indices from the end; here they are errors.
     const auto least = amin(indices).item<std::int64_t>();
     if (least < 0) {
       throw IndexError(message(kWho, ": index ", least, " in ", describe(indices),
@@ -144,8 +144,7 @@ Tensor Identity::forward(const Tensor& x) { return x; }
 
 Tensor Sequential::forward(const Tensor& x) {
   Tensor y = x;
-  // What a module calls may change the list: each is held while it runs, and the list looked at
-  // anew.
+  // A module may change the list while it runs: it is kept alive, and the list is read again.
   for (std::size_t i = 0; i < size(); ++i) {
     const ModulePtr module = children()[i].second;  // NOLINT(performance-unnecessary-copy*)
     y = (*module)(y);

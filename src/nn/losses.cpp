@@ -46,13 +46,14 @@ void check_pair(const Tensor& input, const Tensor& target, const char* who) {
   }
 }
 
-/// A target of integers or bools beside floats; other floats stay as they are, and promote.
+/// Converts a target of integers or bools to the input's dtype. Floating targets are promoted by
+/// the ops.
 Tensor as_floating(const Tensor& target, const Tensor& input) {
   return is_floating(target.dtype()) ? target : target.to(input.dtype());
 }
 
 void check_above_zero(double value, const char* what, const char* who) {
-  // Written so that NaN fails.
+  // The condition is false for NaN.
   if (!(value > 0)) {
     throw ValueError(message(who, ": ", what, " must be positive, not ", number_text(value)));
   }
@@ -73,8 +74,8 @@ void check_classes(const Tensor& target, const char* who) {
   }
 }
 
-/// -t log x - (1 - t) log(1 - x). Its own backward, since log's is infinite at 0, where x is still
-/// a fair input.
+/// -t log x - (1 - t) log(1 - x). It has its own backward: the gradient of log is infinite at 0,
+/// which is a valid input here.
 struct BinaryCrossEntropy : autograd::Function<BinaryCrossEntropy> {
   static constexpr const char* kName = "binary_cross_entropy";
   static constexpr double kLeast = -100.0;
@@ -100,9 +101,9 @@ struct BinaryCrossEntropy : autograd::Function<BinaryCrossEntropy> {
   }
 };
 
-/// (1 - t) x + l softplus(-x), where l (undefined: 1) weighs the second part. The parts that may be
-/// large are added first and cancel exactly. Its own backward, since max and abs have kinks at 0,
-/// where the sum has none.
+/// (1 - t) x + l softplus(-x), where l (undefined: 1) is the weight of the second part. The terms
+/// that can be large are added first and cancel exactly. It has its own backward: max and abs are
+/// not differentiable at 0, their sum is.
 struct LogisticLoss : autograd::Function<LogisticLoss> {
   static constexpr const char* kName = "binary_cross_entropy_with_logits";
 
@@ -171,7 +172,7 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Ten
   constexpr const char* kWho = "binary_cross_entropy";
   check_pair(input, target, kWho);
   if (input.numel() > 0) {
-    // NaN is neither below nor above, and goes through.
+    // A NaN fails both comparisons and is passed on.
     const auto least = amin(input).item<double>();
     const auto most = amax(input).item<double>();
     if (least < 0.0 || most > 1.0) {
@@ -235,7 +236,7 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLOptions& opt
   const Tensor ones_or_weight = options.weight.defined() ? wide(take(options.weight, safe, 0))
                                                          : ones(safe.shape(), picked.dtype());
   const Tensor weight = where(counted, ones_or_weight, 0.0);
-  // Not a product with 0: an ignored target may have any log-probability, -inf too.
+  // Not a product with 0: the log-probability of an ignored target may be -inf.
   const Tensor each = where(counted, negative(picked) * ones_or_weight, 0.0);
   if (options.reduction == Reduction::Mean) return wide.rounded(sum(each) / sum(weight));
   return wide.rounded(reduced(each, options.reduction));
@@ -247,7 +248,7 @@ Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bo
   const Tensor x = wide(input);
   const Tensor t = wide(as_floating(target, input));
   if (log_target) return wide.rounded(reduced(exp(t) * (t - x), reduction));
-  // 0 log 0 is 0; the inner `where` keeps infinities out of the gradient.
+  // 0 log 0 is 0. The inner `where` keeps infinities out of the gradient.
   const Tensor none = t == 0.0;
   const Tensor entropy = where(none, 0.0, t * log(where(none, 1.0, t)));
   return wide.rounded(reduced(entropy - t * x, reduction));
@@ -311,11 +312,11 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
                              describe(input1), " and ", describe(input2), " with ",
                              describe(target)));
   }
-  constexpr double kRootEps = 1e-6;  // PyTorch adds its square to the sums of squares
+  constexpr double kRootEps = 1e-6;  // its square is added to the sums of squares, as in PyTorch
   const Widened wide({&input1, &input2});
   const Tensor a = wide(input1);
   const Tensor b = wide(input2);
-  // Directions first: products and sums of squares leave the range of the dtype sooner.
+  // Vectors are normalised first: products and sums of squares could overflow.
   const auto direction = [](const Tensor& t) {
     return t / hypot(norm(t, 2.0, -1, true), kRootEps);
   };

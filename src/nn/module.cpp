@@ -1,5 +1,5 @@
-// Module: the tree of parameters, buffers and children, and what is done to all of them.
-// Rule of this room: layers are made of public ops and hold no kernels and no gradient rules.
+// Module: the tree of parameters, buffers and children, and the functions over it.
+// The rule of nn/: layers are written in public ops; they contain no kernels and no gradient rules.
 #include "baregrad/nn/module.h"
 
 #include <algorithm>
@@ -31,10 +31,10 @@ std::string joined(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
 }
 
-/// Tensors seen so far, by identity. Views of one storage at one place are told apart.
+/// A set of tensors by identity. Two views of the same memory are different tensors.
 class Seen {
  public:
-  /// False when it was there already.
+  /// False if it was in the set.
   bool insert(const Tensor& t) {
     std::vector<const Tensor*>& same_place = at_[t.data_ptr()];
     for (const Tensor* other : same_place) {
@@ -48,13 +48,13 @@ class Seen {
   std::unordered_map<const void*, std::vector<const Tensor*>> at_;
 };
 
-/// Modules that the destructor in progress on this thread has still to drop.
+/// The modules that the outermost destructor on this thread still has to release.
 thread_local std::vector<std::pair<std::string, ModulePtr>>* t_leaving = nullptr;
 
-/// Of all names of a tree together. Names of modules that are nested n deep have n parts.
+/// The most bytes of all names of a tree. A name at depth n has n parts.
 constexpr std::size_t kMostNameBytes = std::size_t{1} << 28;
 
-/// Whether `wanted` is `root` or below it.
+/// Whether `wanted` is `root` or a module below it.
 bool is_within(const Module& wanted, const Module& root) {
   std::unordered_set<const Module*> seen;
   std::vector<const Module*> waiting = {&root};
@@ -71,7 +71,7 @@ bool is_within(const Module& wanted, const Module& root) {
 }  // namespace
 
 Module::~Module() {
-  // What is below goes one after the other and never inside each other: it may be nested deep.
+  // Children are released in a loop, not recursively: modules may be nested deep.
   if (children_.empty()) return;
   if (t_leaving != nullptr) {
     std::move(children_.begin(), children_.end(), std::back_inserter(*t_leaving));
@@ -111,9 +111,9 @@ void Module::check_name(const std::string& name, const char* who) const {
 
 bool Module::has_part(const std::string& name) const {
   if (names_ != nullptr) return names_->contains(name);
-  const auto slot = [&](const Slot& s) { return s.name == name; };
-  return std::any_of(parameters_.begin(), parameters_.end(), slot) ||
-         std::any_of(buffers_.begin(), buffers_.end(), slot) ||
+  const auto entry = [&](const ModuleTensor& s) { return s.name == name; };
+  return std::any_of(parameters_.begin(), parameters_.end(), entry) ||
+         std::any_of(buffers_.begin(), buffers_.end(), entry) ||
          std::any_of(children_.begin(), children_.end(),
                      [&](const auto& child) { return child.first == name; });
 }
@@ -124,8 +124,8 @@ void Module::note_added(const std::string& name) noexcept try {
     names_->insert(name);
   } else if (parameters_.size() + buffers_.size() + children_.size() > kFew) {
     auto names = std::make_unique<std::unordered_set<std::string>>();
-    for (const Slot& slot : parameters_) names->insert(slot.name);
-    for (const Slot& slot : buffers_) names->insert(slot.name);
+    for (const ModuleTensor& entry : parameters_) names->insert(entry.name);
+    for (const ModuleTensor& entry : buffers_) names->insert(entry.name);
     for (const auto& [child, unused] : children_) names->insert(child);
     names_ = std::move(names);
   }
@@ -144,20 +144,20 @@ void Module::register_parameter(std::string name, Tensor& member) {
   note_added(parameters_.back().name);
 }
 
-void Module::settle(Slot& slot) const {
-  const Tensor& old = slot.registered;
-  const Tensor& given = *slot.tensor;
+void Module::settle(ModuleTensor& entry) const {
+  const Tensor& old = entry.registered;
+  const Tensor& given = *entry.tensor;
   const bool trains = given.defined() && given.is_leaf() &&
                       (given.requires_grad() || (old.defined() && !old.requires_grad()));
   if (old.defined() && !(trains && given.shape() == old.shape())) {
     throw ValueError(message(
-        type_name(), ": ", describe(given), " was assigned to the parameter \"", slot.name, "\", ",
+        type_name(), ": ", describe(given), " was assigned to the parameter \"", entry.name, "\", ",
         describe(old),
         ", and is no leaf of this shape that requires a gradient: it would not be "
         "trained; copy_ the values under no_grad, or exchange the tensor by set_parameter"));
   }
-  if (!old.defined() && !slot.kept) given.requires_grad_();  // one that was left out at first
-  slot.registered = given;
+  if (!old.defined() && !entry.kept) given.requires_grad_();  // it was undefined at first
+  entry.registered = given;
 }
 
 void Module::register_buffer(std::string name, Tensor& member, bool persistent) {
@@ -169,7 +169,7 @@ void Module::register_buffer(std::string name, Tensor& member, bool persistent) 
 void Module::check_child(const std::string& name, const ModulePtr& module) const {
   constexpr const char* kWho = "register_module";
   if (!module) throw ValueError(message(kWho, ": \"", name, "\" of ", type_name(), " is null"));
-  // One that has no name was never put below another.
+  // A module without a name was never registered in another one.
   if (module.get() != this && (name_.empty() || !is_within(*this, *module))) return;
   throw ValueError(message(kWho, ": \"", name, "\" holds this ", type_name(),
                            " itself; a module cannot be below itself"));
@@ -202,11 +202,11 @@ Tensor& Module::add_buffer(std::string name, Tensor value, bool persistent) {
 }
 
 void Module::replace_own(const std::string& name, Tensor value) {
-  for (std::vector<Slot>* slots : {&parameters_, &buffers_}) {
-    for (Slot& slot : *slots) {
-      if (slot.name != name) continue;
-      if (slots == &parameters_) slot.registered = value;
-      *slot.tensor = std::move(value);
+  for (std::vector<ModuleTensor>* entries : {&parameters_, &buffers_}) {
+    for (ModuleTensor& entry : *entries) {
+      if (entry.name != name) continue;
+      if (entries == &parameters_) entry.registered = value;
+      *entry.tensor = std::move(value);
       return;
     }
   }
@@ -244,25 +244,25 @@ void Module::add_module(const std::string& name, ModulePtr module) {
   if (contains(members_, name)) throw_member(*this, name, "add_module");
   check_child(name, module);
   module->name_ = name;
-  // Swapped, so that what the old one drops finds this module whole.
+  // Swapped first: destructors of the old child may use this module.
   std::swap(at->second, module);
 }
 
-bool Module::remove_slot(std::vector<Slot>& slots, const std::string& name) {
-  const auto at = find_last(slots, [&](const Slot& slot) { return slot.name == name; });
-  if (at == slots.end()) return false;
+bool Module::remove_tensor(std::vector<ModuleTensor>& entries, const std::string& name) {
+  const auto at = find_last(entries, [&](const ModuleTensor& entry) { return entry.name == name; });
+  if (at == entries.end()) return false;
   if (!at->kept) throw_member(*this, name, "remove");
   const auto held =
       find_last(kept_, [&](const auto& tensor) { return tensor.get() == at->tensor; });
   note_removed(name);
-  slots.erase(at);
+  entries.erase(at);
   kept_.erase(held);
   return true;
 }
 
 bool Module::remove(const std::string& name) {
   if (!has_part(name)) return false;
-  if (remove_slot(parameters_, name) || remove_slot(buffers_, name)) return true;
+  if (remove_tensor(parameters_, name) || remove_tensor(buffers_, name)) return true;
   const auto at = find_last(children_, is_child(name));
   if (at == children_.end()) return false;
   if (contains(members_, name)) throw_member(*this, name, "remove");
@@ -272,7 +272,7 @@ bool Module::remove(const std::string& name) {
   return true;
 }
 
-/// Before what is below it, in registration order; without recursion.
+/// Lists a module before those below it, in registration order; without recursion.
 std::vector<NamedModule> Module::walk(bool repeated) const {
   std::vector<NamedModule> found;
   std::unordered_set<const Module*> seen;
@@ -296,44 +296,45 @@ std::vector<NamedModule> Module::walk(bool repeated) const {
   return found;
 }
 
-std::vector<Module::NamedSlot> Module::slots(Slots which, bool repeated) const {
-  std::vector<NamedSlot> found;
+std::vector<Module::NamedModuleTensor> Module::tensors_below(Which which, bool repeated) const {
+  std::vector<NamedModuleTensor> found;
   Seen seen;
   for (const NamedModule& at : walk(repeated)) {
-    const auto add = [&](std::vector<Slot>& list) {
-      for (Slot& slot : list) {
-        if (!slot.tensor->defined() || (which == Slots::State && !slot.persistent)) continue;
-        if (!repeated && !seen.insert(*slot.tensor)) continue;
-        found.push_back({joined(at.name, slot.name), slot.tensor, &slot});
+    const auto add = [&](std::vector<ModuleTensor>& list) {
+      for (ModuleTensor& entry : list) {
+        if (!entry.tensor->defined() || (which == Which::State && !entry.persistent)) continue;
+        if (!repeated && !seen.insert(*entry.tensor)) continue;
+        found.push_back({joined(at.name, entry.name), entry.tensor, &entry});
       }
     };
-    if (which != Slots::Buffers) {
+    if (which != Which::Buffers) {
       at.module->check_members();
       add(at.module->parameters_);
     }
-    if (which != Slots::Parameters) add(at.module->buffers_);
+    if (which != Which::Parameters) add(at.module->buffers_);
   }
   return found;
 }
 
 NamedTensors Module::named_parameters() const {
   NamedTensors found;
-  for (NamedSlot& slot : slots(Slots::Parameters, false)) {
-    found.push_back({std::move(slot.name), *slot.tensor});
+  for (NamedModuleTensor& entry : tensors_below(Which::Parameters, false)) {
+    found.push_back({std::move(entry.name), *entry.tensor});
   }
   return found;
 }
 
 std::vector<Tensor> Module::parameters() const {
   std::vector<Tensor> found;
-  for (const NamedSlot& slot : slots(Slots::Parameters, false)) found.push_back(*slot.tensor);
+  for (const NamedModuleTensor& entry : tensors_below(Which::Parameters, false))
+    found.push_back(*entry.tensor);
   return found;
 }
 
 NamedTensors Module::named_buffers() const {
   NamedTensors found;
-  for (NamedSlot& slot : slots(Slots::Buffers, false)) {
-    found.push_back({std::move(slot.name), *slot.tensor});
+  for (NamedModuleTensor& entry : tensors_below(Which::Buffers, false)) {
+    found.push_back({std::move(entry.name), *entry.tensor});
   }
   return found;
 }
@@ -342,16 +343,16 @@ std::vector<NamedModule> Module::named_modules() { return walk(false); }
 
 std::int64_t Module::parameter_count() const {
   std::int64_t count = 0;
-  for (const NamedSlot& slot : slots(Slots::Parameters, false)) {
-    count = checked_add(count, slot.tensor->numel(), "parameter_count");
+  for (const NamedModuleTensor& entry : tensors_below(Which::Parameters, false)) {
+    count = checked_add(count, entry.tensor->numel(), "parameter_count");
   }
   return count;
 }
 
 NamedTensors Module::state_dict() const {
   NamedTensors state;
-  for (NamedSlot& slot : slots(Slots::State, true)) {
-    state.push_back({std::move(slot.name), slot.tensor->detach()});
+  for (NamedModuleTensor& entry : tensors_below(Which::State, true)) {
+    state.push_back({std::move(entry.name), entry.tensor->detach()});
   }
   return state;
 }
@@ -372,26 +373,26 @@ LoadResult Module::load_state_dict(const NamedTensors& state, bool strict) {
   for (const NamedTensor& entry : state) {
     if (!given.emplace(entry.name, &entry.tensor).second) twice.push_back(entry.name);
   }
-  const std::vector<NamedSlot> own = slots(Slots::State, true);
+  const std::vector<NamedModuleTensor> own = tensors_below(Which::State, true);
   LoadResult result;
   std::vector<std::string> unfit;
   std::unordered_set<std::string> known;
   std::vector<std::pair<Tensor*, const Tensor*>> copies;
-  for (const NamedSlot& slot : own) {
-    known.insert(slot.name);
-    const auto found = given.find(slot.name);
+  for (const NamedModuleTensor& entry : own) {
+    known.insert(entry.name);
+    const auto found = given.find(entry.name);
     if (found == given.end()) {
-      result.missing.push_back(slot.name);
+      result.missing.push_back(entry.name);
       continue;
     }
     const Tensor& value = *found->second;
-    if (!value.defined() || !(value.shape() == slot.tensor->shape()) ||
-        kind_of(value.dtype()) != kind_of(slot.tensor->dtype())) {
-      unfit.push_back(message(slot.name, " (", describe(value), " given, ",
-                              describe(slot.tensor->detach()), " needed)"));
+    if (!value.defined() || !(value.shape() == entry.tensor->shape()) ||
+        kind_of(value.dtype()) != kind_of(entry.tensor->dtype())) {
+      unfit.push_back(message(entry.name, " (", describe(value), " given, ",
+                              describe(entry.tensor->detach()), " needed)"));
       continue;
     }
-    copies.emplace_back(slot.tensor, &value);
+    copies.emplace_back(entry.tensor, &value);
   }
   for (const NamedTensor& entry : state) {
     if (!known.contains(entry.name)) result.unexpected.push_back(entry.name);
@@ -411,14 +412,14 @@ LoadResult Module::load_state_dict(const NamedTensors& state, bool strict) {
 
 void Module::set_parameter(const std::string& name, const Tensor& value) {
   constexpr const char* kWho = "set_parameter";
-  for (const NamedSlot& slot : slots(Slots::Parameters, true)) {
-    if (slot.name != name) continue;
-    if (!value.defined() || !(value.shape() == slot.tensor->shape())) {
+  for (const NamedModuleTensor& entry : tensors_below(Which::Parameters, true)) {
+    if (entry.name != name) continue;
+    if (!value.defined() || !(value.shape() == entry.tensor->shape())) {
       throw ShapeError(message(kWho, ": ", describe(value), " cannot take the place of ", name,
-                               ", ", describe(*slot.tensor)));
+                               ", ", describe(*entry.tensor)));
     }
-    *slot.tensor = value;
-    slot.slot->registered = value;
+    *entry.tensor = value;
+    entry.place->registered = value;
     return;
   }
   throw ValueError(message(kWho, ": ", type_name(), " has no parameter \"", name, "\""));
@@ -430,7 +431,7 @@ Module& Module::train(bool on) {
 }
 
 Module& Module::apply(const std::function<void(Module&)>& fn) {
-  // Each parent after all below it; the order is fixed before fn may change anything.
+  // A parent comes after all modules below it. The order is fixed before fn can change the tree.
   std::vector<Module*> order;
   std::unordered_set<const Module*> done;
   std::vector<std::pair<Module*, std::size_t>> open = {{this, 0}};
@@ -451,11 +452,11 @@ Module& Module::apply(const std::function<void(Module&)>& fn) {
 
 namespace {
 
-/// One tensor on its way to another dtype.
+/// A tensor and its conversion to another dtype.
 struct Conversion {
   Tensor before;
   Tensor after;
-  Tensor gradient;  ///< undefined where there is none
+  Tensor gradient;  ///< undefined without one
 };
 
 Conversion converted(const Tensor& before, DType dtype) {
@@ -473,7 +474,7 @@ Module& Module::to(DType dtype) {
                              baregrad::name(dtype)));
   }
   const no_grad off;
-  // Everything is computed first, so that a failure leaves the module whole.
+  // All conversions are computed first: an error leaves the module unchanged.
   std::vector<Conversion> conversions;
   std::unordered_multimap<const void*, std::size_t> by_place;
   const auto conversion_of = [&](const Tensor& before) {
@@ -488,32 +489,32 @@ Module& Module::to(DType dtype) {
   const auto changes = [&](const Tensor& t) {
     return is_floating(t.dtype()) && t.dtype() != dtype;
   };
-  std::vector<std::size_t> kept;  // parameters that are leaves stay the tensors they are
-  std::vector<std::pair<Slot*, std::size_t>> exchanged;
-  for (const NamedSlot& slot : slots(Slots::Parameters, true)) {
-    if (!changes(*slot.tensor)) continue;
-    const std::size_t which = conversion_of(*slot.tensor);
-    if (slot.tensor->is_leaf()) {
+  std::vector<std::size_t> kept;  // parameters that are leaves remain the same tensors
+  std::vector<std::pair<ModuleTensor*, std::size_t>> exchanged;
+  for (const NamedModuleTensor& entry : tensors_below(Which::Parameters, true)) {
+    if (!changes(*entry.tensor)) continue;
+    const std::size_t which = conversion_of(*entry.tensor);
+    if (entry.tensor->is_leaf()) {
       kept.push_back(which);
     } else {
-      exchanged.emplace_back(slot.slot, which);
+      exchanged.emplace_back(entry.place, which);
     }
   }
-  for (const NamedSlot& slot : slots(Slots::Buffers, true)) {
-    if (changes(*slot.tensor)) exchanged.emplace_back(slot.slot, conversion_of(*slot.tensor));
+  for (const NamedModuleTensor& entry : tensors_below(Which::Buffers, true)) {
+    if (changes(*entry.tensor)) exchanged.emplace_back(entry.place, conversion_of(*entry.tensor));
   }
   std::vector<bool> stays(conversions.size());
   for (const std::size_t which : kept) stays[which] = true;
-  for (const auto& [slot, which] : exchanged) {
+  for (const auto& [entry, which] : exchanged) {
     const Conversion& made = conversions[which];
-    if (stays[which]) continue;  // a buffer that is a parameter, too, goes with it
+    if (stays[which]) continue;  // a buffer that is also a parameter is converted with it
     if (made.before.requires_grad()) made.after.requires_grad_();
-    if (slot->registered.defined()) slot->registered = made.after;
-    *slot->tensor = made.after;
+    if (entry->registered.defined()) entry->registered = made.after;
+    *entry->tensor = made.after;
   }
   for (const std::size_t which : kept) {
     const Conversion& made = conversions[which];
-    if (made.before.dtype() == dtype) continue;  // tied: done before
+    if (made.before.dtype() == dtype) continue;  // tied: already converted
     made.before.zero_grad();
     made.before.set_data(made.after);
     if (made.gradient.defined()) made.before.set_grad(made.gradient);
@@ -522,12 +523,14 @@ Module& Module::to(DType dtype) {
 }
 
 Module& Module::requires_grad_(bool wanted) {
-  for (const NamedSlot& slot : slots(Slots::Parameters, false)) slot.tensor->requires_grad_(wanted);
+  for (const NamedModuleTensor& entry : tensors_below(Which::Parameters, false))
+    entry.tensor->requires_grad_(wanted);
   return *this;
 }
 
 void Module::zero_grad() {
-  for (const NamedSlot& slot : slots(Slots::Parameters, false)) slot.tensor->zero_grad();
+  for (const NamedModuleTensor& entry : tensors_below(Which::Parameters, false))
+    entry.tensor->zero_grad();
 }
 
 // ---- Printing ---------------------------------------------------------------------------------
@@ -537,7 +540,7 @@ std::string Module::type_name() const {
   const std::unique_ptr<char, void (*)(void*)> text(
       abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, &status), std::free);
   if (status != 0 || !text) return "Module";
-  // The last part of a::b<c::d>::E, not what stands inside the brackets.
+  // The last part of a::b<c::d>::E, ignoring the template arguments.
   const std::string full = text.get();
   std::size_t begin = 0;
   int depth = 0;

@@ -1,4 +1,4 @@
-// The name of a module on the ops recorded inside it.
+// Labels the ops recorded inside a module with its name.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace baregrad::nn {
 
-/// What Module::operator() does for a forward of one tensor; for those that take more.
+/// The work of Module::operator(), for forwards with more than one argument.
 class NameScope {
  public:
   explicit NameScope(const Module& module) {

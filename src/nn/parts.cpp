@@ -1,4 +1,4 @@
-// Parts of a tensor whose gradients come back as one.
+// Splits of a tensor whose gradients are joined in one pass.
 #include "nn/parts.h"
 
 #include "baregrad/autograd.h"

@@ -1,4 +1,4 @@
-// Parts of a tensor whose gradients come back as one.
+// Splits of a tensor whose gradients are joined in one pass.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace baregrad::nn {
 
-// All parts are used: the gradient of the whole is put together from theirs in one pass, where
-// those of plain views would each be a tensor of the whole's size, to be added up.
+// All parts are used. Their gradients are joined in one pass. With plain views, each gradient would
+// be a tensor of the full size, and all of them would be added.
 
 /// The slices of the first axis.
 std::vector<Tensor> steps_of(const Tensor& x);

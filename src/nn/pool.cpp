@@ -18,8 +18,8 @@ PoolOptions plain(const Size<N>& kernel, const PoolLayerOptions<N>& options) {
           .count_include_pad = options.count_include_pad};
 }
 
-/// 3 where PyTorch keeps the one number it was given, (3, 5) where the axes differ; its AvgPool1d
-/// makes a tuple of it.
+/// PyTorch's text: 3 if the sizes of all axes are equal, otherwise (3, 5). AvgPool1d prints a
+/// tuple.
 std::string short_text(const Dims& dims, bool average = false) {
   const bool one = dims == Dims(dims.size(), dims[0]) && !(average && dims.size() == 1);
   return one ? std::to_string(dims[0]) : text_of(dims);

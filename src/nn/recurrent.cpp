@@ -1,4 +1,4 @@
-// RNN, LSTM, GRU: one product for the inputs of all time steps, one small one per step.
+// RNN, LSTM, GRU: one product for the inputs of all time steps, and a small one per step.
 #include "baregrad/nn/recurrent.h"
 
 #include <cmath>
@@ -20,7 +20,7 @@ namespace baregrad::nn {
 
 namespace {
 
-/// x W^T + b with both biases in one, where nothing stands between them.
+/// x W^T + (b_ih + b_hh), for cells that add both biases.
 Tensor project_with_both(const Tensor& x, const Tensor& weight, const Tensor& bias_ih,
                          const Tensor& bias_hh) {
   return linear(x, weight, bias_ih.defined() ? bias_ih + bias_hh : Tensor());

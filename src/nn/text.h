@@ -1,4 +1,4 @@
-// What layers write between the brackets of their print: Python's spelling of values.
+// Values in the text of extra_repr, as Python prints them.
 #pragma once
 
 #include <cmath>

@@ -33,7 +33,7 @@ Tensor TransformerEncoderLayer::attend(const Tensor& x, const AttentionMasks& ma
 }
 
 Tensor TransformerEncoderLayer::feed(const Tensor& x) {
-  // The activation goes into the first product; the layer itself is PyTorch's, without one.
+  // The activation is fused into the product here; linear1 itself has none, as in PyTorch.
   const auto first = [&] {
     const NameScope scope(*linear1);
     return linear(x, linear1->weight, linear1->bias, activation_);

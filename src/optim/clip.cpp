@@ -1,4 +1,4 @@
-// Clipping of gradients: a pass that adds up their squares, a pass that scales them.
+// Clipping of gradients: one pass sums their squares, a second one scales them.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -17,10 +17,12 @@ namespace baregrad::optim {
 
 namespace {
 
-/// The gradients there are, in the parameters' order, each once: two parameters may share one.
+/// The gradients of the parameters, in their order. A gradient that two parameters share is listed
+/// once.
 class Gradients {
  public:
-  /// Makes those writable that are not: an expanded one holds an element many times.
+  /// Replaces expanded gradients by copies: several of their elements share memory, so they cannot
+  /// be written in place.
   void gather(const Tensors& params, const char* who) {
     gradients_.clear();
     places_.clear();
@@ -55,7 +57,7 @@ class Gradients {
     for (const Tensor& gradient : gradients_) gradient.storage()->bump_version();
   }
 
-  /// Lets go of the tensors, not of the memory of the lists.
+  /// Releases the tensors and keeps the memory of the lists.
   void clear() noexcept { gradients_.clear(); }
 
  private:
@@ -74,7 +76,7 @@ class Gradients {
   std::vector<std::pair<const void*, std::size_t>> places_;
 };
 
-/// The lists of this thread: with their memory kept, a clip in every step allocates nothing.
+/// The lists of this thread. Their memory is reused, so clipping in every step does not allocate.
 class GradientsScope {
  public:
   GradientsScope(const Tensors& params, const char* who) {
@@ -88,7 +90,7 @@ class GradientsScope {
 
  private:
   Gradients* gradients_ = PerThread<Gradients>::get();
-  std::optional<Gradients> own_;  // where the thread has none any more
+  std::optional<Gradients> own_;  // during thread exit, when the thread's lists are gone
 };
 
 }  // namespace
@@ -105,7 +107,7 @@ double clip_grad_norm_(const Tensors& params, double max_norm, bool error_if_non
                              " parameters is ", number_text(norm), "; nothing was changed"));
   }
   const double factor = max_norm / (norm + 1e-6);
-  // NaN is not below 1 and spreads all the same.
+  // Written so that a NaN scales the gradients too.
   if (!(factor >= 1)) gradients->run(kernels::StepRule::Scale, factor);
   return norm;
 }

@@ -15,7 +15,7 @@ struct EMA::Impl {
   Tensors averages;
   double decay;
   std::int64_t updates = 0;
-  kernels::StepList list;  // kept for its memory
+  kernels::StepList list;  // reused, so that updates do not allocate
 
   void follow_dtypes() {
     for (std::size_t i = 0; i < params.size(); ++i) {
@@ -74,7 +74,7 @@ void EMA::copy_to() const {
 
 void EMA::swap() {
   impl_->follow_dtypes();
-  // All copies first: memory may fail.
+  // All copies are made before anything is written: an allocation may fail.
   Tensors values;
   for (const Tensor& t : impl_->params) {
     values.push_back(astype(t.detach(), state_dtype(t.dtype()), /*copy=*/true));

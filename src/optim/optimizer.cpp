@@ -1,4 +1,4 @@
-// What all optimizers share: groups, the step, what is saved.
+// The base class of all optimizers: groups, the step, saving and loading.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -15,14 +15,14 @@ namespace baregrad::optim {
 
 namespace {
 
-// More than any optimizer has.
+// At least as many as the optimizer with the most options has.
 constexpr std::size_t kMaxSettings = 8;
 
-/// What is kept for one parameter.
-struct Slot {
+/// The state of one parameter.
+struct ParameterState {
   std::int64_t steps = 0;
   std::array<Tensor, kMaxStates> states;
-  // Bit k: states[k] was made and no step has used it.
+  // Bit k: states[k] was allocated and no step has completed since.
   unsigned fresh = 0;
 };
 
@@ -74,17 +74,17 @@ bool Group::has(std::string_view name) const noexcept {
 struct Optimizer::Impl {
   const OptimizerRule& rule;
   std::vector<Group> groups;
-  std::vector<Slot> slots;  // of all groups' parameters, one after the other
+  std::vector<ParameterState> slots;  // of the parameters of all groups, in order
 
-  // Of the step in hand; kept for their memory.
+  // Of the current step. Reused, so that steps do not allocate.
   kernels::StepList list;
   Tensors gradients;
-  std::vector<std::size_t> moved;  // slots that take part
+  std::vector<std::size_t> moved;  // indices of the slots that are updated
 };
 
 namespace {
 
-/// Why these settings cannot be, "" when they can.
+/// The problem with these values of the options; "" if they are valid.
 std::string problem_of(const OptimizerRule& rule, const double* values) {
   for (std::size_t i = 0; i < rule.options.size(); ++i) {
     const auto& [least, most, below] = rule.options[i].range;
@@ -112,7 +112,7 @@ void Optimizer::add(Tensors params, const std::vector<double>& values) {
   if (const std::string problem = problem_of(rule, values.data()); !problem.empty()) {
     throw ValueError(message(rule.name, ": ", problem));
   }
-  // Elements by where they begin: parameters that lie elsewhere are not compared.
+  // By the address of the first element: only parameters with the same address are compared.
   std::multimap<const void*, const Tensor*> known;
   for (const Group& group : impl_->groups) {
     for (const Tensor& t : group.params_) known.emplace(t.data_ptr(), &t);
@@ -153,12 +153,12 @@ void Optimizer::step() {
     for (std::size_t i = 0; i < group.settings_.size(); ++i) settings[i] = group.settings_[i].value;
     const OptimizerRule::Choice choice = rule.choose(settings);
     const double initial = rule.initial(settings);
-    // Parameters that have gone equally far share their numbers.
+    // Parameters with the same number of steps share their numbers.
     std::int64_t last_steps = -1;
     bool last_first = false;
     std::size_t numbers = 0;
     for (const Tensor& parameter : group.params_) {
-      Slot& slot = im.slots[index++];
+      ParameterState& slot = im.slots[index++];
       Tensor gradient = parameter.grad();
       if (!gradient.defined()) continue;
       if (gradient.same_storage(parameter)) gradient = clone(gradient.detach());
@@ -191,7 +191,7 @@ void Optimizer::step() {
   }
   im.list.run();
   for (const std::size_t i : im.moved) {
-    Slot& slot = im.slots[i];
+    ParameterState& slot = im.slots[i];
     ++slot.steps;
     slot.fresh = 0;
     for (const Tensor& state : slot.states) {
@@ -241,9 +241,9 @@ State Optimizer::state() const {
       state.values[prefix + setting.name] = number_text(setting.value);
     }
     for (std::size_t i = 0; i < group.params_.size(); ++i, ++index) {
-      const Slot& slot = im.slots[index];
+      const ParameterState& slot = im.slots[index];
       state.values[key(index, "step")] = std::to_string(slot.steps);
-      // Which there are is said too: settings may have changed since the last step.
+      // The names of the states are saved too: options may have changed since the last step.
       std::string names;
       for (std::size_t k = 0; k < im.rule.states.size(); ++k) {
         if (!slot.states[k].defined() || (slot.fresh >> k & 1U) != 0) continue;
@@ -262,8 +262,8 @@ void Optimizer::load_state(const State& state) {
   reader.expect("optimizer", im.rule.name);
   reader.expect("groups", std::to_string(im.groups.size()));
   std::vector<std::vector<double>> settings;
-  std::vector<Slot> slots(im.slots.size());
-  std::vector<DType> dtypes;  // of what is kept beside each parameter
+  std::vector<ParameterState> slots(im.slots.size());
+  std::vector<DType> dtypes;  // of each parameter's state
   std::vector<std::array<const Tensor*, kMaxStates>> sources(im.slots.size());
   std::size_t index = 0;
   for (std::size_t g = 0; g < im.groups.size(); ++g) {

@@ -1,4 +1,4 @@
-// The options of optimizers as lists of numbers, made from the `fields` of their structs.
+// The options of optimizers as arrays of numbers, derived from `fields` of the option structs.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ struct OptionRow {
   const char* name;
   OptionRange range;
   double standard;  ///< the default
-  bool is_switch;   ///< a bool, kept as 0 or 1
+  bool is_switch;   ///< a bool, stored as 0 or 1
 };
 
 template <class Options>
@@ -67,7 +67,7 @@ std::vector<double> values_of(const Options& options) {
   return values;
 }
 
-/// From as many values as there are options. A switch is on unless its value is 0.
+/// The struct from the values of its options, in order. A boolean option is true unless 0.
 template <class Options>
 Options options_of(const double* values) {
   Options options;

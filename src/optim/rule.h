@@ -1,4 +1,4 @@
-// What tells one optimizer from another: its options, the tensors it keeps and two functions.
+// The description of one optimizer: its options, the state it keeps, and the numbers of a step.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace baregrad::optim {
 
-/// What can be kept beside a parameter: at most the operands that a step has beyond two.
+/// The most state tensors per parameter: the operands of a step kernel but parameter and gradient.
 inline constexpr std::size_t kMaxStates = kernels::kMaxStepOperands - 2;
 
 struct OptimizerRule {
-  /// The kernel for some options, and which of the states it takes (bit k: states[k]).
+  /// The kernel for given option values, and the states that it takes (bit k: states[k]).
   struct Choice {
     kernels::StepRule kernel;
     unsigned states;
@@ -22,15 +22,15 @@ struct OptimizerRule {
 
   const char* name;
   std::span<const OptionRow> options;
-  /// Names of the tensors kept per parameter, in the kernels' order.
+  /// Names of the state tensors of a parameter, in the order of the kernel's operands.
   std::span<const char* const> states;
   // The functions take the values of the options, in their order.
   Choice (*choose)(const double* values);
-  /// The numbers of a parameter's t-th step, t from 1.
+  /// The numbers that the kernel takes for a parameter's t-th step; t starts at 1.
   kernels::StepNumbers (*prepare)(const double* values, double t);
-  /// The first value of the states' elements.
+  /// The initial value of the states' elements.
   double (*initial)(const double* values);
-  /// What is wrong with values that are right one by one; null when nothing is.
+  /// The problem with a combination of values that are valid one by one; null without one.
   const char* (*problem)(const double* values);
 };
 

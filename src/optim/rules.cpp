@@ -1,4 +1,4 @@
-// The optimizers: the tensors they keep, and the numbers of a step. Their options stand in optim.h.
+// The optimizers: their state tensors and the numbers of a step. Their options are in optim.h.
 #include <cmath>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Choice = OptimizerRule::Choice;
 
-/// What most steps have in common.
+/// The numbers that all optimizers set in the same way.
 template <class Options>
 StepNumbers common_numbers(const Options& o) {
   StepNumbers n;
@@ -23,12 +23,12 @@ StepNumbers common_numbers(const Options& o) {
 }
 
 // Row<Options> is the optimizer with these options:
-//   kStates    names of the tensors kept per parameter, in the kernels' order
-//   choose     the kernel for some options, and which of the states it takes
-//   prepare    the numbers of a parameter's t-th step
+//   kStates    names of the state tensors of a parameter, in the order of the kernel's operands
+//   choose     the kernel for given options, and the states that it takes
+//   prepare    the numbers that the kernel takes for a parameter's t-th step
 // and, where needed,
-//   initial    the first value of the states' elements; zero without it
-//   problem    what is wrong with options that are right one by one
+//   initial    the initial value of the states' elements; zero without it
+//   problem    the problem with a combination of options that are valid one by one
 template <class Options>
 struct Row;
 
@@ -134,7 +134,7 @@ struct Row<LionOptions> {
   }
 };
 
-/// A row as plain data and functions of plain values.
+/// A row as an OptimizerRule, whose functions take plain arrays of values.
 template <class Options>
 constexpr OptimizerRule rule_of() {
   return {

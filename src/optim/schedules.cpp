@@ -18,7 +18,7 @@ void require(bool holds, const char* who, const std::string& what) {
   if (!holds) throw ValueError(message(who, ": ", what));
 }
 
-/// From a to b as part goes from 0 to 1.
+/// Interpolates from a to b while `part` goes from 0 to 1.
 double along_cosine(double a, double b, double part) {
   return b + (a - b) / 2 * (1 + std::cos(std::numbers::pi * part));
 }
@@ -27,10 +27,10 @@ double half_wave(double base, double eta_min, double part) {
   return eta_min + (base - eta_min) * (1 + std::cos(std::numbers::pi * part)) / 2;
 }
 
-/// Part of a cycle, up to the step `end`.
+/// A phase of a cycle; it ends at the step `end`.
 struct Phase {
   double end;
-  int lr[2];  // from, to: 0 max_lr, 1 the first, 2 the last
+  int lr[2];  // from, to: 0 is max_lr, 1 the first lr, 2 the last lr
   double momentum[2];
 };
 
@@ -46,7 +46,7 @@ std::vector<Phase> one_cycle_phases(const OneCycleOptions& o) {
   return {{o.pct_start * steps - 1, {1, 0}, {high, low}}, {steps - 1, {0, 2}, {low, high}}};
 }
 
-/// The curves of lr and of momentum: the same walk over different values.
+/// The curves of lr and momentum: the same phases over different values.
 Curve one_cycle_curve(const OneCycleOptions& o, bool momentum) {
   return [o, momentum, phases = one_cycle_phases(o)](std::int64_t step, double max_lr) {
     const auto at = static_cast<double>(step);

@@ -1,4 +1,4 @@
-// Reading a State.
+// Reading a State and collecting its problems.
 #include "optim/values.h"
 
 #include <charconv>

@@ -1,6 +1,6 @@
 // optim/: optimizers and schedules, on the fused step kernels and public ops.
 //
-// Here: a State, read with every problem noted, so that one error can list them all.
+// Here: a reader of a State that collects all problems, so that one error can list them.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ class StateReader {
   std::int64_t count(const std::string& name);  ///< 0 or more
   /// A value that must be this one.
   void expect(const std::string& name, const std::string& wanted);
-  /// What is kept beside a parameter: floating and of its shape. Null where it is missing.
+  /// A state tensor of a parameter: floating and of its shape. Null where it is missing.
   const Tensor* tensor(const std::string& name, const Tensor& parameter);
 
   void add_problem(const std::string& problem);
-  /// Throws ValueError when there was any problem; what nobody asked for is one too.
+  /// Throws ValueError if there was a problem. An entry that was not read is a problem too.
   void finish();
 
  private:
@@ -35,7 +35,7 @@ class StateReader {
   std::string who_;
   std::string problems_;
   std::set<std::string> asked_;
-  std::map<std::string, const Tensor*> tensors_;  // not asked for yet
+  std::map<std::string, const Tensor*> tensors_;  // not read yet
 };
 
 }  // namespace baregrad::optim

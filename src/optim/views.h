@@ -1,4 +1,4 @@
-// What the fused step kernels see of a tensor.
+// Tensors as views for the fused step kernels.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ inline kernels::View view_of(const Tensor& t) noexcept {
   return {t.data_ptr(), t.dtype(), t.ndim(), t.shape().data(), t.strides().data()};
 }
 
-/// Of what is kept beside a parameter: half precision is too coarse to add up in.
+/// The dtype of a parameter's state. Half precision is too coarse for sums.
 inline DType state_dtype(DType parameter) noexcept { return kernels::compute_dtype(parameter); }
 
-/// Throws unless it can be updated in place by an optimizer: see Optimizer::add.
+/// Throws unless an optimizer can update the tensor in place: see Optimizer::add.
 void check_parameter(const Tensor& t, std::size_t index, const char* who);
 
 }  // namespace baregrad::optim

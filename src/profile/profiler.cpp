@@ -1,4 +1,5 @@
-// The profiler's watcher: a stack of what is open and a buffer of events for each thread.
+// The watcher of the profiler. Each thread has a stack of open events and a buffer of finished
+// ones.
 #include "profile/profiler.h"
 
 #include <chrono>
@@ -27,24 +28,24 @@ std::uint64_t now() noexcept {
                                         .count());
 }
 
-/// Something that began and has not ended.
+/// An event that has begun and not ended.
 struct Frame {
   Event event;
-  std::uint64_t recording = 0;  // in which it began; 0: none
+  std::uint64_t recording = 0;  // the recording in which it began; 0: none
   OpId op = OpId::kCount;
   const OpCall* call = nullptr;
-  std::vector<std::uint64_t> shapes;  // of a node on the way back
+  std::vector<std::uint64_t> shapes;  // of a node in backward
 };
 
 struct ThreadState {
-  std::uint64_t recording = 0;  // that the buffer belongs to
+  std::uint64_t recording = 0;  // the recording of the buffer
   std::shared_ptr<Buffer> buffer;
   std::vector<Frame> frames;
-  std::size_t untold = 0;  // beginnings for which there was no memory
+  std::size_t unstored = 0;  // begun events that could not be stored, for lack of memory
   std::vector<std::uint64_t> words;
 };
 
-// A plain pointer, so that ops that run while a thread or the process ends find one, or make one.
+// A plain pointer: it can still be used during thread exit and process exit.
 constinit thread_local ThreadState* state_of_thread = nullptr;
 struct StateOwner {
   ~StateOwner() { delete std::exchange(state_of_thread, nullptr); }
@@ -75,7 +76,7 @@ class Profiler final : public watch::Watcher, public detail::ForkParticipant {
   }
   void op_failed() noexcept override {
     ThreadState* thread = this_thread();
-    if (thread == nullptr || thread->untold != 0 || thread->frames.empty() ||
+    if (thread == nullptr || thread->unstored != 0 || thread->frames.empty() ||
         thread->frames.back().call == nullptr) {
       static_cast<void>(pop());
       return;
@@ -106,7 +107,7 @@ class Profiler final : public watch::Watcher, public detail::ForkParticipant {
 
   Frame* push(Kind kind, const char* name, const char* label, const OpCall* call) noexcept;
   std::optional<Frame> pop() noexcept;
-  /// Whether what is in the frame belongs to the recording that runs now.
+  /// Whether the frame belongs to the current recording.
   bool is_current(const Frame& frame) const noexcept {
     return frame.recording != 0 && frame.recording == running_.load(std::memory_order_acquire);
   }
@@ -115,7 +116,7 @@ class Profiler final : public watch::Watcher, public detail::ForkParticipant {
   void end_backward(bool failed) noexcept;
   static const char* label() noexcept;
 
-  // Called by the pool.
+  // Called by the thread pool.
   static const char* region() noexcept;
   static void worked(const char* region, int worker, std::uint64_t since) noexcept;
   static constexpr parallel::Observer kObserver{&region, &now, &worked};
@@ -155,7 +156,7 @@ std::optional<std::string> Profiler::target() {
   return trace_.target;
 }
 
-/// The recording stays the parent's: two processes would write one file.
+/// A child does not record: two processes would write one file.
 void Profiler::after_fork(bool in_child) noexcept {
   if (in_child && running_.load(std::memory_order_relaxed) != 0) {
     watch::unset(watch::Slot::Profile);
@@ -166,7 +167,7 @@ void Profiler::after_fork(bool in_child) noexcept {
   mutex_.unlock();
 }
 
-/// This thread's buffer for the recording, if that still runs.
+/// The buffer of this thread for the recording; null if it has ended.
 Buffer* Profiler::buffer_of(ThreadState& thread, std::uint64_t recording, int worker) noexcept {
   if (thread.recording == recording) return thread.buffer.get();
   try {
@@ -186,7 +187,7 @@ Buffer* Profiler::buffer_of(ThreadState& thread, std::uint64_t recording, int wo
   }
 }
 
-/// In backward, ops carry the label of the node they compute the gradient of.
+/// In backward, the label of an op is that of the node whose gradient it computes.
 const char* Profiler::label() noexcept {
   if (const ThreadState* thread = this_thread()) {
     for (auto frame = thread->frames.rbegin(); frame != thread->frames.rend(); ++frame) {
@@ -200,7 +201,7 @@ Frame* Profiler::push(Kind kind, const char* name, const char* label, const OpCa
   ThreadState* thread = this_thread();
   if (thread == nullptr) return nullptr;
   try {
-    if (thread->untold != 0) throw std::bad_alloc();
+    if (thread->unstored != 0) throw std::bad_alloc();
     Frame& frame = thread->frames.emplace_back();
     frame.recording = running_.load(std::memory_order_acquire);
     frame.event.kind = kind;
@@ -210,7 +211,7 @@ Frame* Profiler::push(Kind kind, const char* name, const char* label, const OpCa
     frame.event.begin = now();
     return &frame;
   } catch (const std::bad_alloc&) {
-    ++thread->untold;
+    ++thread->unstored;
     return nullptr;
   }
 }
@@ -218,8 +219,8 @@ Frame* Profiler::push(Kind kind, const char* name, const char* label, const OpCa
 std::optional<Frame> Profiler::pop() noexcept {
   ThreadState* thread = this_thread();
   if (thread == nullptr) return {};
-  if (thread->untold != 0) {
-    --thread->untold;
+  if (thread->unstored != 0) {
+    --thread->unstored;
     return {};
   }
   if (thread->frames.empty()) return {};
@@ -253,7 +254,7 @@ void Profiler::end_op(const OpCall& call, std::span<const Tensor> results, bool 
     }
     buffer->append(event, thread.words);
   } catch (const std::bad_alloc&) {
-    // An event less.
+    // Out of memory: the event is dropped.
   }
 }
 
@@ -263,7 +264,7 @@ void Profiler::kernel_ends(OpId op) noexcept {
   if (!frame.has_value() || !is_current(*frame)) return;
   ThreadState& thread = *this_thread();
   frame->event.end = end;
-  // The op's own event brings its kernel along, which then has the op's shapes and counts.
+  // The event of the op includes its kernel, which gets the shapes and counts of the op.
   if (!thread.frames.empty()) {
     Frame& around = thread.frames.back();
     if (around.call != nullptr && around.call->op == op && around.event.kernel_end == 0) {
@@ -292,14 +293,14 @@ void Profiler::backward_begins(const char* op, const char* label,
 
 void Profiler::gradient_made(const char*, const char*, const Tensor& gradient) {
   ThreadState* thread = this_thread();
-  if (thread == nullptr || thread->untold != 0 || thread->frames.empty()) return;
+  if (thread == nullptr || thread->unstored != 0 || thread->frames.empty()) return;
   Frame& frame = thread->frames.back();
   if (frame.event.kind != Kind::Backward) return;
   try {
     if (frame.event.results < kMostShapes) append_shape(frame.shapes, gradient);
     ++frame.event.results;
   } catch (const std::bad_alloc&) {
-    // A shape less.
+    // Out of memory: the shape is dropped.
   }
 }
 
@@ -311,7 +312,7 @@ void Profiler::end_backward(bool failed) noexcept {
   if (buffer == nullptr) return;
   frame->event.end = end;
   frame->event.failed = failed;
-  // Functions of users have names that may not outlive their nodes.
+  // The names of user functions may not outlive their nodes.
   frame->event.name = buffer->keep(frame->event.name);
   if (frame->event.name != nullptr) buffer->append(frame->event, frame->shapes);
 }

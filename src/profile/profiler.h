@@ -1,8 +1,8 @@
-// profile/: times of every op, kernel and backward step of a stretch of a program. Built on ops and
-// io alone: what runs without gradients is profiled without autograd.
+// profile/: the profiler. It is built on ops and io and does not include autograd: programs without
+// gradients are profiled without it.
 //
-// Here: the watcher that turns what the dispatcher reports into events. It opens no files;
-// recording.cpp writes them, through io.
+// Here: the watcher that turns the dispatcher's calls into events. It opens no files; recording.cpp
+// writes them through io.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace baregrad::profile {
 
-/// Starts recording, for `target`. Returns the recording's number, 0 when one is running already.
+/// Starts a recording for `target` and returns its number; 0 if a recording is running.
 std::uint64_t begin_recording(const std::string& target);
-/// Ends the recording with this number, or any with 0. Nothing when it is not running.
+/// Ends the recording with this number; 0 means the current one. Empty if it is not running.
 std::optional<Trace> end_recording(std::uint64_t number);
-/// What the running recording was started for.
+/// The target of the current recording.
 std::optional<std::string> recording_target();
 
 }  // namespace baregrad::profile

@@ -1,4 +1,4 @@
-// Events: kept in chunks of words, written as JSON.
+// Buffers of events in chunks of words, and their output as JSON.
 #include "profile/trace.h"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ namespace {
 
 using baregrad::json_string;
 
-/// What one line of the file says.
+/// The contents of one line of the file.
 struct Line {
   Event event;
   std::span<const std::uint64_t> shapes;
@@ -101,7 +101,7 @@ std::string microseconds(std::uint64_t ns) {
   return message(ns / 1000, '.', std::string(3 - fraction.size(), '0'), fraction);
 }
 
-/// Takes `count` shapes off the front of the words; `total` says how many there were.
+/// Removes the stored shapes from the front of `words`; `total` is the number of shapes of the op.
 std::string shapes_text(std::span<const std::uint64_t>& words, std::size_t total) {
   std::string out = "[";
   const std::size_t count = std::min(total, kMostShapes);
@@ -139,7 +139,7 @@ std::string args_text(const Line& line, const Buffer& thread) {
   return out + "}";
 }
 
-/// Those around others first, so that a viewer sees a parent before its children.
+/// Sorted by begin, enclosing events first: viewers expect a parent before its children.
 std::vector<Line> lines_of(const Buffer& thread) {
   std::vector<Line> lines;
   thread.each([&](const Event& event, std::span<const std::uint64_t> shapes) {

@@ -1,4 +1,4 @@
-// What a recording holds: per thread a list of events, which only that thread appends to.
+// The contents of a recording: one list of events per thread, to which only that thread appends.
 #pragma once
 
 #include <array>
@@ -18,18 +18,18 @@ namespace baregrad::profile {
 
 enum class Kind : std::uint8_t { Op, Kernel, Worker, Backward };
 
-/// The fixed part of an event; shapes follow it, as words.
+/// The fixed part of an event. Shapes follow it, as words.
 struct Event {
   std::uint64_t begin = 0;  ///< nanoseconds of the steady clock
   std::uint64_t end = 0;
-  std::uint64_t kernel_begin = 0;  ///< of an op: the part that computes; both 0 without one
+  std::uint64_t kernel_begin = 0;  ///< of an op: its kernel; both are 0 without one
   std::uint64_t kernel_end = 0;
   std::uint64_t flops = 0;
   std::uint64_t bytes = 0;
   const char* name = nullptr;
-  const char* kernel = nullptr;  ///< the name of the op whose kernel it is
-  const char* label = nullptr;   ///< null: none
-  std::uint32_t inputs = 0;      ///< how many there were; the first kMostShapes are described
+  const char* kernel = nullptr;  ///< the name of the kernel's op
+  const char* label = nullptr;   ///< null without a label
+  std::uint32_t inputs = 0;      ///< the number of inputs; the first kMostShapes are stored
   std::uint32_t results = 0;
   std::uint32_t words = 0;  ///< of the whole event
   Kind kind = Kind::Op;
@@ -39,10 +39,10 @@ static_assert(sizeof(Event) % sizeof(std::uint64_t) == 0);
 
 inline constexpr std::size_t kMostShapes = 8;
 
-/// dtype and number of axes in one word, then the sizes.
+/// Appends the dtype and the number of axes as one word, then the sizes.
 void append_shape(std::vector<std::uint64_t>& words, const Tensor& t);
 
-/// Appended to by one thread and read by any other at any time: what is published never changes.
+/// One thread appends; any thread may read at any time. Published events do not change.
 class Buffer {
  public:
   Buffer(std::string thread, std::int64_t id) : thread_(std::move(thread)), id_(id) {}
@@ -50,12 +50,13 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  /// `shapes`: those of inputs, then of results. Without memory the event is counted and dropped.
+  /// `shapes`: of the inputs, then of the results. If memory runs out, the event is dropped and
+  /// counted.
   void append(Event event, std::span<const std::uint64_t> shapes) noexcept;
-  /// A copy that lives as long as the buffer; null without memory.
+  /// A copy of the name with the lifetime of the buffer; null if memory runs out.
   const char* keep(const char* name) noexcept;
 
-  /// visit(event, shapes) for each, in the order in which they ended.
+  /// Calls visit(event, shapes) for each event, in the order of their ends.
   template <class F>
   void each(const F& visit) const {
     for (const Chunk* chunk = first_.load(std::memory_order_acquire); chunk != nullptr;
@@ -88,19 +89,19 @@ class Buffer {
   std::string thread_;
   std::int64_t id_;
   std::atomic<Chunk*> first_{nullptr};
-  Chunk* last_ = nullptr;  // the owner's
+  Chunk* last_ = nullptr;  // used only by the appending thread
   std::atomic<std::uint64_t> dropped_{0};
-  std::unordered_set<std::string> names_;  // the owner's
+  std::unordered_set<std::string> names_;  // used only by the appending thread
 };
 
 struct Trace {
-  std::string target;       ///< what the recording was started for: a file
+  std::string target;       ///< the file of the recording
   std::uint64_t start = 0;  ///< nanoseconds of the steady clock
   std::vector<std::shared_ptr<const Buffer>> threads;
 };
 
-/// In the JSON object format that Perfetto and chrome://tracing read. `write` takes the text, part
-/// after part.
+/// Writes the JSON object format of Perfetto and chrome://tracing. `write` is called with one part
+/// of the text after the other.
 void write_json(const Trace& trace, const io::Sink& write);
 
 }  // namespace baregrad::profile

@@ -1,4 +1,4 @@
-// Counting operations and bytes.
+// Counts operations and bytes.
 #include "profile/work.h"
 
 namespace baregrad::profile {
@@ -7,7 +7,7 @@ namespace {
 
 std::uint64_t elements(const Tensor& t) { return static_cast<std::uint64_t>(t.numel()); }
 
-/// What an axis repeats without a copy is read once.
+/// Elements that an axis repeats (stride 0) count once.
 std::uint64_t bytes_of(const Tensor& t) {
   if (t.numel() == 0) return 0;
   std::uint64_t distinct = 1;
@@ -25,7 +25,7 @@ std::uint64_t product_flops(const OpCall& call, const Tensor& result) {
   return elements(result) * (2 * depth + (adds ? 1 : 0) + (activates ? 1 : 0));
 }
 
-/// A multiply-add for each place of each window.
+/// One multiply-add per position of each window.
 std::uint64_t conv_flops(const OpCall& call, const Tensor& result) {
   const bool weight = call.op == OpId::conv2d_weight;
   const Dims& filters = weight ? result.shape() : call.inputs[1]->shape();
@@ -63,7 +63,7 @@ std::uint64_t irregular_flops(const OpCall& call, const Tensor& result) {
     case OpId::layer_norm:
     case OpId::rms_norm:
     case OpId::batch_norm:
-    // The gradient of the result comes first, as large as the input.
+    // The first input is the gradient of the result, which has the size of the input.
     case OpId::layer_norm_backward:
     case OpId::rms_norm_backward:
     case OpId::batch_norm_backward:

@@ -1,4 +1,4 @@
-// How much an op computes and moves, by the convention that profile.h states.
+// The operations and bytes of an op, counted as described in profile.h.
 #pragma once
 
 #include <cstdint>

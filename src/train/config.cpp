@@ -1,5 +1,5 @@
-// train/: one network from data to a folder of checkpoints. Stands on nn, optim, data and io; knows
-// nothing of terminals. Here: what can be asked for.
+// train/: trains one network, from data to a folder of checkpoints. Built on nn, optim, data and
+// io, without terminal output. Here: the configuration, its checks and its text form.
 #include <algorithm>
 #include <charconv>
 #include <span>
@@ -72,8 +72,8 @@ std::vector<std::int64_t> split(std::string_view list) {
   return numbers;
 }
 
-// A path is any bytes; a config is text that JSON can hold. Bytes that are no UTF-8 become \xNN,
-// and a backslash two.
+// A path is any bytes; a config is text that JSON can hold. Bytes that are not UTF-8 are written as
+// \xNN, a backslash as two.
 std::string escaped_path(std::string_view path) {
   std::string text;
   while (!path.empty()) {

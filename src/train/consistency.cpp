@@ -20,8 +20,8 @@ namespace {
   throw IoError(message("train: the parts of the checkpoint do not fit each other: ", what));
 }
 
-/// Numbers of the network of a config. Sizes are at most 10^6 (Config::check), and a checkpoint's
-/// header is too short for as many layers as would wrap.
+/// The number of parameters of a config's network. It cannot overflow: sizes are at most 10^6
+/// (Config::check), and the header of a checkpoint limits the number of layers.
 std::int64_t network_numel(const Config& config) {
   const auto layer = [](std::int64_t in, std::int64_t out) { return in * out + out; };
   if (config.model == "cnn") {
@@ -90,7 +90,7 @@ void check_standing(const io::Checkpoint& checkpoint, const Config& config,
   if (seed != config.seed) {
     misfit(message("its loader has seed ", seed, ", its config ", config.seed));
   }
-  // position is at most batches, which is images / batch rounded up.
+  // position <= batches, and batches is images / batch, rounded up.
   const std::int64_t seen =
       standing.position == standing.batches ? standing.images : standing.position * config.batch;
   if (standing.seen != seen || standing.right < 0 || standing.right > seen) {

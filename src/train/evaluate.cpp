@@ -1,4 +1,4 @@
-// How good a network is.
+// Loss, accuracy and confusion matrix of a network over a dataset.
 #include "baregrad/autograd.h"
 #include "baregrad/data_loader.h"
 #include "baregrad/error.h"
@@ -11,7 +11,7 @@ namespace baregrad::train {
 
 namespace {
 
-/// In eval mode until the end of the scope.
+/// Puts a module in eval mode until the end of the scope.
 class EvalScope {
  public:
   explicit EvalScope(nn::Module& model) : model_(model), before_(model.is_training()) {

@@ -1,4 +1,4 @@
-// The networks that can be asked for by name.
+// The networks, by the name in the config.
 #include "baregrad/nn.h"
 #include "baregrad/train.h"
 #include "train/consistency.h"
@@ -19,7 +19,7 @@ std::shared_ptr<nn::Module> make_mlp(const Config& config, Generator* generator)
                                                                         .generator = generator})});
 }
 
-/// Two convolutions that halve the picture each, and two layers on what is left.
+/// Two convolutions, each followed by a pooling that halves the picture, and two linear layers.
 std::shared_ptr<nn::Module> make_cnn(const Config& config, Generator* generator) {
   constexpr std::int64_t kFirst = 32;
   constexpr std::int64_t kSecond = 64;

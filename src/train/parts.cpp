@@ -58,7 +58,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config,
 std::unique_ptr<optim::LRScheduler> make_schedule(const Config& config, optim::Optimizer& optimizer,
                                                   std::int64_t total_steps) {
   if (config.schedule == "onecycle") {
-    // One step more than are taken: the schedule steps after the last one too.
+    // One more than the training steps: the schedule also steps after the last one.
     return std::make_unique<optim::OneCycleLR>(
         optimizer, optim::OneCycleOptions{.max_lr = {config.lr}, .total_steps = total_steps + 1});
   }
@@ -100,7 +100,7 @@ void check_has_run(const std::string& folder, const char* who) {
 io::CheckpointFolder::Found newest_checkpoint(const std::string& folder, const char* who) {
   if (auto found = io::CheckpointFolder(checkpoints_of(folder)).latest()) return std::move(*found);
   check_has_run(folder, who);
-  return newest_checkpoint(folder, who);  // one came just now
+  return newest_checkpoint(folder, who);  // one was written in the meantime
 }
 
 const State& part_of(const io::Checkpoint& checkpoint, const char* name) {

@@ -1,4 +1,4 @@
-// What a run is put together from, by the names in its config; what its checkpoints hold.
+// The parts of a run, made from the names in its config; the parts of its checkpoints.
 #pragma once
 
 #include <charconv>
@@ -23,17 +23,18 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config,
 std::unique_ptr<optim::LRScheduler> make_schedule(const Config& config, optim::Optimizer& optimizer,
                                                   std::int64_t total_steps);
 
-/// A path as a shell reads it, for commands in messages.
+/// A path quoted for a shell, for commands in messages.
 std::string shell_path(const std::string& path);
 
 std::string checkpoints_of(const std::string& folder);
-/// Whether a folder holds a run: it has a checkpoint, good or damaged.
+/// Whether a folder holds a run: a checkpoint, valid or damaged.
 bool has_run(const std::string& folder);
-/// Throws IoError where there is no run, and says how to begin one. `who` opens the message.
+/// Throws IoError if there is no run; the message tells how to start one and begins with `who`.
 void check_has_run(const std::string& folder, const char* who);
-/// The newest that loads. Throws IoError where there is no run, or none loads.
+/// The newest checkpoint that can be loaded. Throws IoError if there is no run or none can be
+/// loaded.
 io::CheckpointFolder::Found newest_checkpoint(const std::string& folder, const char* who);
-/// Throws IoError when it is missing.
+/// Throws IoError if the part is missing.
 const State& part_of(const io::Checkpoint& checkpoint, const char* name);
 
 void save_scaling(const data::Scaling& scaling, State& state);
@@ -41,7 +42,7 @@ data::Scaling load_scaling(const State& state);
 void save_names(const std::vector<std::string>& names, State& state);
 std::vector<std::string> load_names(const State& state);
 
-/// A number of a checkpoint; throws IoError when it is missing or none.
+/// A number in a checkpoint. Throws IoError if it is missing or is not a number.
 template <class T>
 T number(const std::map<std::string, std::string>& values, const char* name) {
   const auto found = values.find(name);

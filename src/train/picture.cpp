@@ -1,4 +1,4 @@
-// Pictures from outside, made to look like those of the training set.
+// Converts pictures of any size to the form of the training set.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::int64_t kPictureSide = 28;
 
-/// Gray levels from 0 to 255 of a picture's pixels, one at a time. An alpha channel is laid over
-/// black.
+/// The gray levels, 0 to 255, of a picture's pixels, one at a time. Transparent pixels are blended
+/// with black.
 template <class T>
 class GrayPixels {
  public:
@@ -48,7 +48,7 @@ class GrayPixels {
   std::int64_t plane_;
 };
 
-/// The mean of value(i) over the part of `from` pixels that lies under `cell` of kPictureSide.
+/// The mean of value(i) over the pixels, of `from`, that `cell`, of kPictureSide, covers.
 template <class Value>
 double mean_under(std::int64_t cell, std::int64_t from, const Value& value) {
   const double step = static_cast<double>(from) / static_cast<double>(kPictureSide);
@@ -56,7 +56,7 @@ double mean_under(std::int64_t cell, std::int64_t from, const Value& value) {
   const double high = std::min(low + step, static_cast<double>(from));
   const auto begin = static_cast<std::int64_t>(std::ceil(low));
   const auto end = static_cast<std::int64_t>(std::floor(high));
-  if (begin > end) return value(end);  // inside of one pixel
+  if (begin > end) return value(end);  // the cell is inside one pixel
   double sum = 0;
   if (static_cast<double>(begin) > low) {
     sum += (static_cast<double>(begin) - low) * value(begin - 1);
@@ -68,15 +68,15 @@ double mean_under(std::int64_t cell, std::int64_t from, const Value& value) {
   return sum / step;
 }
 
-/// 28 by 28, each the mean of what lies under it. Row by row: a picture may be much larger than
-/// everything that is made of it here.
+/// 28 by 28 pixels, each the mean of the pixels that it covers. Works row by row: the picture may
+/// be much larger than the result.
 template <class T>
 Tensor shrunk(const Tensor& image) {
   const std::int64_t height = image.shape()[image.ndim() - 2];
   const std::int64_t width = image.shape()[image.ndim() - 1];
   const GrayPixels<T> gray(image);
   std::array<double, kPictureSide> row{};
-  std::int64_t row_index = -1;  // of `row`: two cells may share one
+  std::int64_t row_index = -1;  // the index of `row`; two cells may share a row
   const auto shrink_row = [&](std::int64_t y) {
     if (y == row_index) return;
     row_index = y;

@@ -1,4 +1,4 @@
-// A run: the loop over batches, and everything that lets it go on after an interruption.
+// A run: the training loop, checkpoints and resuming.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -46,7 +46,7 @@ constexpr const char* kTrain = "train";
 
 void check_no_run(const std::string& folder) {
   if (!has_run(folder)) return;
-  io::FolderLock::check_free(folder, kTrain);  // a run that is going on cannot be resumed either
+  io::FolderLock::check_free(folder, kTrain);  // a run in progress cannot be resumed either
   refuse_run(folder);
 }
 
@@ -139,8 +139,8 @@ struct Run::Impl {
     return path;
   }
 
-  /// Makes a run of the folder, which exists and is locked. The checkpoint comes last: until it is
-  /// there, a run can be begun here again.
+  /// Writes the first files into the folder, which exists and is locked. The checkpoint is written
+  /// last: without it, a new run can be started in this folder.
   void begin() {
     if (has_run(folder)) refuse_run(folder);
     remove_left_over();
@@ -149,7 +149,7 @@ struct Run::Impl {
     save();
   }
 
-  /// What a process left that was killed while it wrote.
+  /// Removes temporary files of a process that was killed while it wrote them.
   void remove_left_over() const {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder, error)) {
@@ -209,18 +209,18 @@ struct Run::Impl {
   }
 
   void open_logs() {
-    // Steps are counted from 1: what this run is about to write again goes.
+    // Steps are counted from 1. Later lines are removed, since this run writes them again.
     metrics.emplace(folder + "/metrics.jsonl", total_step() + 1);
     events.emplace(folder + "/events", total_step() + 1);
   }
 
-  /// One epoch, or what is left of it; false when it was stopped.
+  /// Trains one epoch or the rest of one. False if it was stopped.
   bool train_epoch(Listener& listener) {
     constexpr std::int64_t kLogEvery = 100;
     const Clock::time_point begin = Clock::now();
     const std::int64_t items_before = items;
     model->train();
-    Progress now = progress(begin, items);  // a run may have been stopped after the last batch
+    Progress now = progress(begin, items);  // the run may have been stopped after the last batch
     while (const data::Batch* batch = loader.next()) {
       step(*batch);
       now = progress(begin, items_before);
@@ -254,13 +254,13 @@ struct Run::Impl {
     return true;
   }
 
-  std::optional<io::FolderLock> lock;  // the first member: given back last of all
+  std::optional<io::FolderLock> lock;  // the first member, so that it is released last
   Config config;
   std::string folder;
   Task task;
   data::DataLoader loader;
   StepMemory memory;
-  Generator generator;  // of first weights and dropout: the process's own is left alone
+  Generator generator;  // of initial weights and dropout
   io::CheckpointFolder files;
   std::shared_ptr<nn::Module> model;
   std::unique_ptr<optim::Optimizer> optimizer;
@@ -268,7 +268,7 @@ struct Run::Impl {
   std::optional<io::MetricsWriter> metrics;
   std::optional<io::EventWriter> events;
   std::vector<std::string> damaged;
-  // Of the epoch so far.
+  // Sums over the current epoch.
   double loss_sum = 0;
   std::int64_t right = 0;
   std::int64_t items = 0;
@@ -284,7 +284,7 @@ Run::~Run() = default;
 
 Run::Run(const Config& config, const std::string& folder) {
   config.check();
-  check_no_run(folder);  // before data is loaded for nothing
+  check_no_run(folder);  // before the data is loaded
   impl_ = std::make_unique<Impl>(config, folder);
   io::make_folder(folder, kTrain);
   impl_->lock.emplace(folder, kTrain);
@@ -302,7 +302,7 @@ Run Run::start(const Config& config, const std::string& parent) {
     try {
       impl->lock.emplace(folder, kTrain);
     } catch (const io::FolderInUse&) {
-      continue;  // somebody was told this very name, and was faster
+      continue;  // another process was given this folder and locked it first
     }
     impl->move_to(folder);
   }
@@ -351,7 +351,8 @@ Outcome Run::train(Listener& listener) {
   if (run.total_step() == 0) {
     data::DataLoader first(run.task.train,
                            {.batch_size = std::min<std::int64_t>(4, run.config.batch)});
-    // The step that is drawn takes random numbers: the run starts without having taken them.
+    // The recorded step takes random numbers. They are given back, so that the run starts
+    // unchanged.
     const Generator::State random = run.generator.state();
     io::write_whole(run.folder + "/graph.dot", graph_of_step(*run.model, *first.next()), kTrain);
     run.generator.set_state(random);

@@ -1,4 +1,4 @@
-// The memory of training steps.
+// The allocator of training steps.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace baregrad::train {
 
-/// Where the tensors of a step come from. An arena is made when a step has shown how much it takes:
-/// the second, since in the first one the optimizer makes memory that stays.
+/// Runs training steps with the chosen allocator. The size of an arena is measured in the second
+/// step: in the first one the optimizer allocates its state, which outlives the step.
 class StepMemory {
  public:
   explicit StepMemory(const std::string& name) : arena_wanted_(name == "arena") {
@@ -49,7 +49,7 @@ class StepMemory {
       const AllocatorScope scope(pool);
       step();
     }
-    // Rounding, and room that waits under a block that lives longer.
+    // For rounding and for gaps under longer-lived blocks.
     constexpr std::size_t kSpare = std::size_t{1} << 20;
     arena_ = std::make_unique<ArenaAllocator>(2 * pool.stats().peak_bytes + kSpare);
   }

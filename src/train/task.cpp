@@ -1,4 +1,4 @@
-// Datasets by name, as networks see them.
+// The data sets in the form that the networks take.
 #include <utility>
 
 #include "baregrad/data_sets.h"
@@ -9,7 +9,7 @@ namespace baregrad::train {
 
 namespace {
 
-/// [N, H, W] as [N, 1, H, W].
+/// From [N, H, W] to [N, 1, H, W].
 Tensor with_channel(const Tensor& images) { return expand_dims(images, {1}); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Activations as modules, for Sequential; the functions themselves are ops.
+// Activations as modules, for Sequential. The functions themselves are ops.
 #pragma once
 
 #include "baregrad/nn/module.h"
@@ -57,7 +57,7 @@ class BAREGRAD_API ELU : public Module {
   double alpha_;
 };
 
-/// By erf, or by the tanh that approximates it.
+/// x Phi(x), with erf or with its tanh approximation.
 class BAREGRAD_API GELU : public Module {
  public:
   explicit GELU(bool approximate_tanh = false) noexcept : tanh_(approximate_tanh) {}
@@ -68,7 +68,7 @@ class BAREGRAD_API GELU : public Module {
   bool tanh_;
 };
 
-/// log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold.
+/// log(1 + exp(beta x)) / beta, and x where beta x is above the threshold.
 class BAREGRAD_API Softplus : public Module {
  public:
   explicit Softplus(double beta = 1.0, double threshold = 20.0) noexcept
@@ -84,7 +84,7 @@ class BAREGRAD_API Softplus : public Module {
   double threshold_;
 };
 
-/// Over the last axis when not said; PyTorch's implicit one depends on the number of axes.
+/// Over an axis, by default the last one. PyTorch's default depends on the number of axes.
 class BAREGRAD_API Softmax : public Module {
  public:
   explicit Softmax(std::int64_t axis = -1) noexcept : axis_(axis) {}

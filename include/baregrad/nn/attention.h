@@ -1,4 +1,4 @@
-// MultiheadAttention and the transformer's encoder layer.
+// MultiheadAttention and the encoder layer of a transformer.
 #pragma once
 
 #include <optional>
@@ -11,31 +11,31 @@
 namespace baregrad::nn {
 
 struct MultiheadAttentionOptions {
-  double dropout = 0.0;  ///< of the attention weights, in training
+  double dropout = 0.0;  ///< of the attention weights in training
   bool bias = true;
   bool batch_first = false;               ///< [N, T, E] instead of [T, N, E]
-  std::optional<std::int64_t> kdim = {};  ///< sizes of keys and values; embed_dim when not given
+  std::optional<std::int64_t> kdim = {};  ///< sizes of keys and values; default: embed_dim
   std::optional<std::int64_t> vdim = {};
   Generator* generator = nullptr;  ///< of the first weights and of dropout
 };
 
-/// PyTorch's masks: true means "do not look", floats are added to the scores.
+/// PyTorch's masks: a true excludes a position, floats are added to the scores.
 struct AttentionMasks {
   Tensor key_padding = {};  ///< [N, S], or [S] without a batch
   Tensor attention = {};    ///< [T, S], or [N * heads, T, S]
-  bool causal = false;      ///< position t looks at positions up to t
+  bool causal = false;      ///< position t attends to positions up to t
 };
 
 /// Parameters in_proj_weight [3E, E] (or q_, k_, v_proj_weight where kdim or vdim differ),
-/// in_proj_bias [3E], out_proj.weight, out_proj.bias. The T x S weights are stored only where they
-/// are asked for, or dropped out.
+/// in_proj_bias [3E], out_proj.weight, out_proj.bias. The T x S attention weights are stored only
+/// if they are requested or dropout is applied to them.
 class BAREGRAD_API MultiheadAttention : public Module {
  public:
   MultiheadAttention(std::int64_t embed_dim, std::int64_t num_heads,
                      const MultiheadAttentionOptions& options = {});
   /// Self-attention without masks.
   Tensor forward(const Tensor& x) override;
-  /// query [T, N, E], key [S, N, kdim], value [S, N, vdim]; all may lack the batch.
+  /// query [T, N, E], key [S, N, kdim], value [S, N, vdim]; the batch axis is optional.
   Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value,
                  const AttentionMasks& masks = {});
   struct Output {

@@ -39,13 +39,13 @@ struct ConvLayerOptions {
   Size<N> dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
-  Size<N> output_padding = 0;      ///< of ConvTranspose2d alone
-  Generator* generator = nullptr;  ///< of the first weights
+  Size<N> output_padding = 0;      ///< only for ConvTranspose2d
+  Generator* generator = nullptr;  ///< for the initial weights
 };
 using Conv1dOptions = ConvLayerOptions<1>;
 using Conv2dOptions = ConvLayerOptions<2>;
 
-/// What all convolutions share.
+/// The base class of the convolutions.
 class BAREGRAD_API ConvLayer : public Module {
  public:
   std::string extra_repr() const override;
@@ -101,10 +101,10 @@ class BAREGRAD_API ConvTranspose2d : public ConvLayer {
 
 template <int N>
 struct PoolLayerOptions {
-  std::optional<Size<N>> stride = {};  ///< the kernel's size when not given
+  std::optional<Size<N>> stride = {};  ///< default: the kernel size
   Size<N> padding = 0;
   bool ceil_mode = false;
-  bool count_include_pad = true;  ///< of averages
+  bool count_include_pad = true;  ///< only for average pooling
 };
 
 class BAREGRAD_API PoolLayer : public Module {

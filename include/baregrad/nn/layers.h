@@ -1,4 +1,4 @@
-// Layers without a window over space or time: Linear, Embedding, Dropout, and what joins layers.
+// Linear, Embedding, Dropout, Flatten, Identity, and the containers Sequential and MLP.
 #pragma once
 
 #include <initializer_list>
@@ -14,16 +14,15 @@
 
 namespace baregrad::nn {
 
-// Where a layer draws its first weights, `generator` is where the numbers come from: the process's
-// own when null.
+// `generator` is the source of random numbers for initial weights; null: the process's generator.
 
-/// act(x W^T + b) over the last axis. The activation, which PyTorch's layer does not have, happens
-/// inside the product.
+/// act(x W^T + b) over the last axis. The activation is fused into the product; PyTorch's layer has
+/// none.
 class BAREGRAD_API Linear : public Module {
  public:
   Linear(std::int64_t in_features, std::int64_t out_features, bool with_bias = true,
          Activation activation = Activation::None, Generator* generator = nullptr);
-  /// A number is no switch: Linear(784, 128, 10).
+  /// Linear(784, 128, 10) does not compile: the third argument is a bool.
   template <NoSwitch T>
   Linear(std::int64_t, std::int64_t, T, Activation = Activation::None,
          Generator* = nullptr) = delete;
@@ -42,10 +41,10 @@ class BAREGRAD_API Linear : public Module {
   Activation activation_;
 };
 
-/// Rows of a table by integers of any shape.
+/// Looks up rows of a table by integer indices of any shape.
 class BAREGRAD_API Embedding : public Module {
  public:
-  /// The row `padding_idx` (negative: from the end) begins as zeros and gets no gradient.
+  /// The row `padding_idx` (negative: from the end) is zero at first and gets no gradient.
   Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim,
             std::optional<std::int64_t> padding_idx = {}, Generator* generator = nullptr);
   Tensor forward(const Tensor& indices) override;
@@ -59,11 +58,11 @@ class BAREGRAD_API Embedding : public Module {
   std::int64_t embedding_dim_;
   std::optional<std::int64_t> padding_idx_;
 };
-/// Embedding's forward. Throws IndexError for a negative index too.
+/// The forward of Embedding. A negative index throws IndexError too.
 BAREGRAD_API Tensor embedding(const Tensor& indices, const Tensor& weight,
                               std::optional<std::int64_t> padding_idx = {});
 
-/// In training: each element is 0 with probability p, else divided by 1 - p.
+/// In training, each element is set to 0 with probability p and otherwise divided by 1 - p.
 class BAREGRAD_API Dropout : public Module {
  public:
   explicit Dropout(double p = 0.5, Generator* generator = nullptr);
@@ -80,13 +79,13 @@ class BAREGRAD_API Dropout : public Module {
 };
 BAREGRAD_API Tensor dropout(const Tensor& x, double p = 0.5, bool training = true,
                             Generator* generator = nullptr);
-/// dropout(x, training) would drop everything.
+/// A bool as p does not compile: dropout(x, training) would drop everything.
 template <Switch T>
 Tensor dropout(const Tensor&, T, bool = true, Generator* = nullptr) = delete;
 template <NoSwitch T>
 Tensor dropout(const Tensor&, double, T, Generator* = nullptr) = delete;
 
-/// Joins the axes from start to end into one; the batch's axis stays by default.
+/// Joins the axes from start to end into one. By default the batch axis is kept.
 class BAREGRAD_API Flatten : public Module {
  public:
   explicit Flatten(std::int64_t start_axis = 1, std::int64_t end_axis = -1);
@@ -106,7 +105,7 @@ class BAREGRAD_API Identity : public Module {
   Tensor forward(const Tensor& x) override;
 };
 
-/// One after the other; named "0", "1", ...
+/// Calls modules one after the other. They are named "0", "1", ...
 class BAREGRAD_API Sequential : public Module {
  public:
   Sequential() = default;
@@ -120,9 +119,9 @@ class BAREGRAD_API Sequential : public Module {
 };
 /// sequential({make<Linear>(784, 128), make<ReLU>(), make<Linear>(128, 10)})
 ///
-/// C++ evaluates what stands in braces from left to right, so that the layers draw their weights in
-/// this order, as Python's do. The arguments of a function it evaluates in any order: without the
-/// braces the weights would depend on the compiler, and it does not compile.
+/// The elements of a braced list are evaluated from left to right, so the layers draw their weights
+/// in this order, as in Python. Function arguments are evaluated in any order: a call without the
+/// braces would give weights that depend on the compiler, so it does not compile.
 [[nodiscard]] BAREGRAD_API std::shared_ptr<Sequential> sequential(
     std::initializer_list<ModulePtr> modules = {});
 template <class... M>
@@ -132,9 +131,9 @@ struct MLPOptions {
   Activation activation = Activation::Relu;  ///< after every layer but the last
   double dropout = 0.0;                      ///< after every activation
   bool bias = true;
-  Generator* generator = nullptr;  ///< of the weights and of dropout
+  Generator* generator = nullptr;  ///< for initial weights and dropout
 };
-/// Linear layers "0", "1", ... with the activation inside each product. Takes [..., sizes[0]].
+/// Linear layers "0", "1", ..., the activations fused into the products. Takes [..., sizes[0]].
 class BAREGRAD_API MLP : public Module {
  public:
   explicit MLP(const std::vector<std::int64_t>& sizes, const MLPOptions& options = {});

@@ -1,5 +1,5 @@
-// Losses: functions, and modules that remember their options. Input and target have one shape:
-// PyTorch's silent broadcasting of [N] against [N, 1] is an error here.
+// Losses as functions and as modules that store their options. Input and target have the same
+// shape. PyTorch broadcasts [N] against [N, 1]; here that is an error.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,13 @@ BAREGRAD_API Tensor smooth_l1_loss(const Tensor& input, const Tensor& target,
 /// d^2 / 2 where d = |x - t| is below delta, else delta (d - delta / 2).
 BAREGRAD_API Tensor huber_loss(const Tensor& input, const Tensor& target,
                                Reduction reduction = Reduction::Mean, double delta = 1.0);
-/// -t log x - (1 - t) log(1 - x), logarithms not below -100. `weight` broadcasts, or is undefined.
+/// -t log x - (1 - t) log(1 - x), with logarithms clamped to at least -100. `weight` broadcasts; it
+/// may be undefined.
 BAREGRAD_API Tensor binary_cross_entropy(const Tensor& input, const Tensor& target,
                                          const Tensor& weight = Tensor(),
                                          Reduction reduction = Reduction::Mean);
-/// The same of sigmoid(x), exact for large x; `pos_weight` multiplies what positive targets cost.
+/// The same for sigmoid(x), accurate for large x. `pos_weight` multiplies the loss of positive
+/// targets.
 BAREGRAD_API Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                                      const Tensor& weight = Tensor(),
                                                      const Tensor& pos_weight = Tensor(),
@@ -38,13 +40,13 @@ BAREGRAD_API Tensor binary_cross_entropy_with_logits(const Tensor& input, const 
 struct NLLOptions {
   Tensor weight = {};  ///< [C], or undefined
   std::int64_t ignore_index = -100;
-  Reduction reduction = Reduction::Mean;  ///< by the weights of the targets
+  Reduction reduction = Reduction::Mean;  ///< Mean is weighted by the weights of the targets
 };
-/// -x[target]: log-probabilities [N, C, ...] or [C] and classes [N, ...].
+/// -x[target], for log-probabilities [N, C, ...] or [C] and classes [N, ...].
 BAREGRAD_API Tensor nll_loss(const Tensor& input, const Tensor& target,
                              const NLLOptions& options = {});
-/// t (log t - x), x log-probabilities; with `log_target`, exp(t) (t - x). What PyTorch calls
-/// batchmean is the sum divided by the batch.
+/// t (log t - x) for log-probabilities x; exp(t) (t - x) with `log_target`. PyTorch's "batchmean"
+/// is the sum divided by the batch size.
 BAREGRAD_API Tensor kl_div(const Tensor& input, const Tensor& target,
                            Reduction reduction = Reduction::Mean, bool log_target = false);
 /// x where the target is 1, max(0, margin - x) where it is -1.
@@ -58,16 +60,16 @@ struct MultiMarginOptions {
   Tensor weight = {};  ///< [C], or undefined
   Reduction reduction = Reduction::Mean;
 };
-/// The multi-class hinge: sum over j != t of max(0, margin - x[t] + x[j])^p / C, of [N, C] or [C].
+/// The multi-class hinge: sum over j != t of max(0, margin - x[t] + x[j])^p / C, for [N, C] or [C].
 BAREGRAD_API Tensor multi_margin_loss(const Tensor& input, const Tensor& target,
                                       const MultiMarginOptions& options = {});
-/// 1 - cos(a, b) where the target is 1, max(0, cos(a, b) - margin) where it is -1; over the last
-/// axis.
+/// Over the last axis: 1 - cos(a, b) where the target is 1, max(0, cos(a, b) - margin) where it is
+/// -1.
 BAREGRAD_API Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2,
                                           const Tensor& target, double margin = 0.0,
                                           Reduction reduction = Reduction::Mean);
 
-/// A module of an input and a target.
+/// The base class of losses of an input and a target.
 class BAREGRAD_API Loss : public Module {
  public:
   using Module::forward;

@@ -10,11 +10,11 @@ namespace baregrad::nn {
 
 struct NormOptions {
   double eps = 1e-5;
-  bool affine = true;  ///< has a weight and a bias
-  bool bias = true;    ///< false: the weight alone
+  bool affine = true;  ///< with weight and bias
+  bool bias = true;    ///< false: only the weight
 };
 
-/// Over the last axes, whose sizes are `normalized_shape`.
+/// Normalises over the last axes, whose sizes are `normalized_shape`.
 class BAREGRAD_API LayerNorm : public Module {
  public:
   explicit LayerNorm(const Dims& normalized_shape, const NormOptions& options = {});
@@ -31,7 +31,7 @@ class BAREGRAD_API LayerNorm : public Module {
   double eps_;
 };
 
-/// x / sqrt(mean(x^2) + eps) * weight; eps is the dtype's epsilon when not given.
+/// x / sqrt(mean(x^2) + eps) * weight. The default of eps is the epsilon of the dtype.
 class BAREGRAD_API RMSNorm : public Module {
  public:
   explicit RMSNorm(const Dims& normalized_shape, std::optional<double> eps = {},
@@ -48,7 +48,7 @@ class BAREGRAD_API RMSNorm : public Module {
   std::optional<double> eps_;
 };
 
-/// [N, C, ...]: over each of `num_groups` groups of channels.
+/// Normalises [N, C, ...] over each of `num_groups` groups of channels.
 class BAREGRAD_API GroupNorm : public Module {
  public:
   GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const NormOptions& options = {});
@@ -66,12 +66,11 @@ class BAREGRAD_API GroupNorm : public Module {
 
 struct BatchNormOptions {
   double eps = 1e-5;
-  /// How far the running statistics move towards each batch's; not given: they are its plain mean
-  /// over all batches.
+  /// The weight of each batch in the running statistics. Unset: they are the mean over all batches.
   std::optional<double> momentum = 0.1;
   bool affine = true;
   bool bias = true;
-  bool track_running_stats = true;  ///< false: every batch by its own statistics, in eval too
+  bool track_running_stats = true;  ///< false: use batch statistics in eval mode too
 };
 
 class BAREGRAD_API BatchNorm : public Module {

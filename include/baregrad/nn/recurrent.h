@@ -18,23 +18,23 @@ struct RecurrentOptions {
   Generator* generator = nullptr;  ///< of the first weights and of dropout
 };
 
-/// What the three share: parameters weight_ih_l0 [gates * hidden, in], weight_hh_l0, bias_ih_l0,
-/// bias_hh_l0, the backward direction's with "_reverse", then the next layer's. An input without a
-/// batch axis, [T, in], is taken too.
+/// The base class of RNN, LSTM and GRU. Parameters: weight_ih_l0 [gates * hidden, in],
+/// weight_hh_l0, bias_ih_l0, bias_hh_l0, those of the backward direction with "_reverse", then
+/// those of the next layer. An input without batch axis, [T, in], is accepted too.
 class BAREGRAD_API Recurrent : public Module {
  public:
   using Module::operator();
-  /// The output alone, from zeros: [T, N, hidden] (twice hidden in two directions).
+  /// The output for a zero initial state: [T, N, hidden], or [T, N, 2 * hidden] if bidirectional.
   Tensor forward(const Tensor& x) override;
   std::string extra_repr() const override;
-  /// All uniform within 1 / sqrt(hidden).
+  /// Draws all parameters uniformly within 1 / sqrt(hidden).
   void reset_parameters(Generator* generator = nullptr);
 
  protected:
   Recurrent(const char* who, int gates, std::int64_t input_size, std::int64_t hidden_size,
             const RecurrentOptions& options);
 
-  /// One step or all of them: h, and c of an LSTM.
+  /// The state h, and c of an LSTM, of one step or of all layers.
   struct Cell {
     Tensor h;
     Tensor c;
@@ -49,9 +49,9 @@ class BAREGRAD_API Recurrent : public Module {
     Tensor output;
     Cell last;
   };
-  /// States [layers * directions, N, hidden]; undefined ones are zeros.
+  /// States [layers * directions, N, hidden]. Undefined states are zeros.
   Result run(const Tensor& x, const Cell& first, bool has_c);
-  /// The part of the gates that the inputs decide, for all steps at once.
+  /// The part of the gates that depends on the input, for all steps at once.
   virtual Tensor project(const Tensor& x, const Weights& w) const = 0;
   virtual Cell step(const Tensor& projected, const Cell& before, const Weights& w) const = 0;
 
@@ -65,7 +65,7 @@ class BAREGRAD_API Recurrent : public Module {
   std::int64_t input_size_;
   std::int64_t hidden_size_;
   RecurrentOptions options_;
-  std::deque<Tensor> tensors_;  // its elements stay where they are
+  std::deque<Tensor> tensors_;  // a deque does not move its elements
 };
 
 /// Hidden states [layers * directions, N, hidden].
@@ -87,7 +87,7 @@ class BAREGRAD_API RNN : public Recurrent {
   RNN(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {},
       RNNNonlinearity nonlinearity = RNNNonlinearity::Tanh);
   using Recurrent::forward;
-  /// From a state: undefined is zeros.
+  /// From an initial state; an undefined one is zeros.
   RNNOutput forward(const Tensor& x, const Tensor& h0);
 
  protected:
@@ -110,7 +110,8 @@ class BAREGRAD_API LSTM : public Recurrent {
   Cell step(const Tensor& projected, const Cell& before, const Weights& w) const override;
 };
 
-/// Gates in the order reset, update, new; the reset gate acts after the product, as in PyTorch.
+/// Gates in the order reset, update, new. The reset gate is applied after the product, as in
+/// PyTorch.
 class BAREGRAD_API GRU : public Recurrent {
  public:
   GRU(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {});

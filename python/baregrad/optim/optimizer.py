@@ -1,4 +1,4 @@
-"""The base of all optimizers: groups of parameters, steps, saved state."""
+"""The base class of all optimizers: groups of parameters, steps, saving and loading."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Params: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[d
 
 
 class ParamGroup(MutableMapping[str, Any]):
-    """Parameters with the same options: a dict whose values the optimizer uses.
+    """Parameters that share option values: a dict that the optimizer reads in every step.
 
     >>> w = bg.zeros(2, requires_grad=True)
     >>> group = bg.optim.Adam([w], lr=0.1).param_groups[0]
@@ -92,7 +92,7 @@ class Optimizer:
     )
     """
 
-    #: The engine's. Where a class names one, its options become the arguments of __init__.
+    #: The optimizer of the engine. Its options become the arguments of __init__.
     _kind: ClassVar[Any]
 
     def __init_subclass__(cls, **rest: Any) -> None:
@@ -103,12 +103,12 @@ class Optimizer:
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if not hasattr(self, "_kind"):
             raise TypeError("Optimizer: take one of its subclasses, such as AdamW")
-        #: The default options of a group.
+        #: The options of a group that does not set them.
         self.defaults = defaults
         self._engine: Any = None
         self._held: list[Tensor] = []
         self._groups: list[ParamGroup] = []
-        #: Set by the first schedule: the learning rates that schedules start from, by group.
+        #: The initial learning rate of each group, set by the first schedule.
         self._initial_lrs: list[float] = []
         for group in _groups_in(params, type(self).__name__):
             self.add_param_group(group)
@@ -143,14 +143,14 @@ class Optimizer:
         else:
             self._engine.add_group(tensors, **values)
         self._groups.append(ParamGroup(self, len(self._groups), names))
-        # Hooks belong to the Python objects: keep these as long as the optimizer lives.
+        # Hooks belong to the Python objects, which the optimizer keeps alive.
         self._held.extend(tensors)
         _autograd._keeps(tensors)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient.
 
-        ``closure`` computes the loss and its gradients again; ``step`` returns its result.
+        ``closure`` computes the loss and its gradients again; its result is returned.
 
         >>> w = bg.tensor([1.0, 2.0], requires_grad=True)
         >>> optimizer = bg.optim.SGD([w], lr=0.1)
@@ -167,15 +167,15 @@ class Optimizer:
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drops the gradients, or fills them with zeros in place."""
+        """Removes the gradients, or fills them with zeros in place."""
         self._engine.zero_grad(set_to_none)
 
     def state_dict(self) -> dict[str, Tensor | str]:
-        """The state of the optimizer: a flat dict, a part for bg.io.save_checkpoint.
+        """The state of the optimizer as a flat dict, for bg.io.save_checkpoint.
 
-        Tensors are named by the number of their parameter, through all groups: ``"3.exp_avg"``.
-        The rest is text that gives the same bits when read: ``"3.step"``, ``"group.0.lr"``. The
-        tensors are not copies: the next step writes to them.
+        Tensors are named by the index of their parameter over all groups: ``"3.exp_avg"``. The rest
+        is text that reads back to the same bits: ``"3.step"``, ``"group.0.lr"``. The tensors are not
+        copies: the next step writes to them.
 
         >>> optimizer = bg.optim.SGD([bg.zeros(2, requires_grad=True)], lr=0.1)
         >>> optimizer.state_dict()["group.0.lr"]
@@ -185,7 +185,7 @@ class Optimizer:
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor | str]) -> None:
-        """Continues from a saved state, bit for bit. One ``ValueError`` lists all mismatches."""
+        """Restores a state, with the same bits. One ``ValueError`` lists all mismatches."""
         self._engine.load_state(dict(state_dict))
 
     def __repr__(self) -> str:

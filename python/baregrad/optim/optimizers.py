@@ -1,6 +1,6 @@
-"""The optimizers. The engine has their options and their formulas.
+"""The optimizers. Their options and formulas are in the engine.
 
-Arguments are the options of the engine's optimizer of the same name, in its order; the stub of this
+The arguments of a class are the options of the engine's optimizer, in its order. The stub of this
 file, with all signatures, is written when the package is built.
 """
 
@@ -45,7 +45,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay: parameters shrink by lr * weight_decay.
+    """Adam with decoupled weight decay: parameters are multiplied by 1 - lr * weight_decay.
 
     Loshchilov and Hutter 2019.
 
@@ -93,7 +93,7 @@ class Adagrad(Optimizer):
 
 
 class Lion(Optimizer):
-    """Lion: the sign of a mean of gradients, and decoupled weight decay. Chen et al. 2023.
+    """The sign of a mean of gradients, with decoupled weight decay. Chen et al. 2023.
 
     >>> w = bg.tensor([1.0, -3.0], requires_grad=True)
     >>> optimizer = bg.optim.Lion([w], lr=0.25)
