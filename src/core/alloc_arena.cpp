@@ -1,10 +1,10 @@
 // The arena: a bump pointer in one prefaulted region.
 //
 // One bit per 64-byte granule marks the last granule of each live block, in a bitmap with summary
-// levels. Its highest set bit is the end of the topmost live block, found in one step per level
-// (five for 64 GiB), however many dead blocks lie above it. So the pointer can always stand right
-// there, and "is a block beyond this mark still live" is one comparison, exact, with no headers or
-// counts to keep per block or per mark.
+// levels. Its highest set bit is the end of the topmost live block. It is found in one step per
+// level (five for 64 GiB), however many dead blocks are above it. So the pointer is always exactly
+// there, and "is a block beyond this mark still live" is one exact comparison, without headers or
+// counts per block or per mark.
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -24,7 +24,7 @@
 namespace baregrad {
 namespace {
 
-/// A set of small integers that answers "the greatest member" in constant time.
+/// A set of small integers with constant-time access to the greatest member.
 class BitTree {
  public:
   explicit BitTree(std::size_t size) {
@@ -123,7 +123,7 @@ struct ArenaAllocator::Impl final : detail::ForkParticipant {
 };
 
 ArenaAllocator::ArenaAllocator(std::size_t capacity) {
-  // The system would grant more than the machine has, and kill the process while it is touched.
+  // The system would grant more than the machine has, and kill the process when it is touched.
   const auto memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
                       static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   if (capacity < memory && capacity <= detail::kMaxRequest) {
@@ -153,7 +153,7 @@ void* ArenaAllocator::allocate(std::size_t bytes) {
         std::to_string(room) + " of its " + std::to_string(arena.capacity) + " bytes are left");
   }
   char* block = arena.region + arena.used;
-  // A block of no bytes takes a granule too, so that its address is its own.
+  // A block of no bytes takes a granule too, so that its address is unique.
   arena.used += align_up(bytes + (bytes == 0), kAlignment);
   arena.ends.insert(arena.used / kAlignment - 1);
   arena.live += bytes;

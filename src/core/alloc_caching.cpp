@@ -39,7 +39,7 @@ using std::memory_order_release;
 using std::memory_order_seq_cst;
 
 constexpr std::size_t kMaxCachedBlock = std::size_t{64} << 10;
-/// What one thread may keep to itself; beyond it everything goes back to the store.
+/// The most that one thread keeps; beyond it, everything goes back to the store.
 constexpr std::size_t kThreadCacheBytes = std::size_t{2} << 20;
 constexpr std::size_t kCachedClasses = class_of_bytes(kMaxCachedBlock).index + 1;
 constexpr std::size_t kSlots = 32;
@@ -54,9 +54,9 @@ constexpr auto kSlotsOfClass = [] {
   return slots;
 }();
 
-/// Lets a cache's owner enter with two plain moves while others, who come rarely, pay for the
-/// ordering: the kernel runs a memory barrier on every thread of the process for them. Where it
-/// does not offer that (and under TSan, which knows nothing of it) owners pay as well.
+/// Lets the owner of a cache enter with two plain moves. Other threads, which rarely enter, pay for
+/// the ordering: the kernel runs a memory barrier on every thread of the process for them. Where
+/// the kernel does not support that (and under TSan, which does not know it), owners pay as well.
 class AsymmetricBarrier {
  public:
   static bool available() noexcept { return available_.load(memory_order_relaxed); }
@@ -80,18 +80,18 @@ class AsymmetricBarrier {
   static inline constinit std::atomic<bool> available_{false};
 };
 
-/// Its address names the thread.
+/// Its address identifies the thread.
 BAREGRAD_FAST_TLS char t_identity = 0;
 
 /// One thread's blocks of one allocator, and its share of the allocator's statistics. Counters are
 /// written by the owner alone (plain moves, no locked instruction) and read by any thread.
 struct alignas(64) ThreadCache {
   std::atomic<bool> busy{false};     // the owner is inside
-  std::atomic<bool> claimed{false};  // someone else is, or wants to be
+  std::atomic<bool> claimed{false};  // another thread is, or wants to be
   const char* const owner = &t_identity;
   std::size_t cached_bytes = 0;
 
-  std::atomic<std::int64_t> live{0};       // allocated minus freed here; negative is fine
+  std::atomic<std::int64_t> live{0};       // allocated minus freed here; may be negative
   std::atomic<std::int64_t> high{0};       // greatest `live` since it was last published
   std::atomic<std::int64_t> published{0};  // the part of `live` that is in total_
   std::atomic<std::uint64_t> allocations{0};
@@ -99,7 +99,7 @@ struct alignas(64) ThreadCache {
   std::array<std::uint8_t, kCachedClasses> count{};
   std::array<std::array<void*, kSlots>, kCachedClasses> slot;
 
-  /// Never waits: while claimed, the owner goes to the store instead.
+  /// Never waits: while the cache is claimed, its owner uses the store instead.
   bool try_enter() noexcept {
     if (AsymmetricBarrier::available()) [[likely]] {
       busy.store(true, memory_order_relaxed);
@@ -145,7 +145,7 @@ class CachingAllocator {
   std::atomic<std::size_t>& limit() noexcept { return store_.limit; }
 
  private:
-  /// A thread's share of `live` is published once it has moved by more than this.
+  /// The change of a thread's share of `live` after which it is published.
   static constexpr std::int64_t kUnpublished = 16 << 10;
   void count_allocation(ThreadCache* cache, std::size_t bytes) noexcept;
   void count_deallocation(ThreadCache* cache, std::size_t bytes) noexcept;
@@ -159,14 +159,14 @@ class CachingAllocator {
   void detach(ThreadCache& cache) noexcept;  // holding caches_mutex_, the owner not inside
   void drain(ThreadCache& cache) noexcept;   // the cache entered or claimed
 
-  // Out of line, so that what every tensor passes through stays short.
+  // Out of line, so that the path of every tensor stays short.
   [[gnu::noinline]] void* allocate_slow(ThreadCache* cache, std::size_t request, SizeClass size);
   [[gnu::noinline]] void deallocate_slow(ThreadCache* cache, void* block, SizeClass size) noexcept;
 
   std::uint64_t id_ = 0;
   std::atomic<std::int64_t> total_{0};  // published live bytes
   std::atomic<std::int64_t> peak_{0};
-  std::atomic<std::uint64_t> uncached_allocations_{0};  // of threads without a cache, or gone
+  std::atomic<std::uint64_t> uncached_allocations_{0};  // of threads without a cache, or ended
 
   mutable std::mutex caches_mutex_;
   std::vector<ThreadCache*> caches_;
@@ -210,7 +210,7 @@ struct OwnCaches {
   std::vector<RecentCache> entries;
 
   ~OwnCaches() {
-    // Tensors that die later on this thread go straight to the store.
+    // Tensors that are freed later on this thread go straight to the store.
     t_exiting = true;
     t_recent = {0, nullptr};
     CachingAllocatorRegistry& registry = CachingAllocatorRegistry::instance();
@@ -251,7 +251,7 @@ CachingAllocator::~CachingAllocator() {
 }
 
 // Statistics. `total_` is the sum of all published shares. While only one thread allocates, total_
-// plus its unpublished part is the exact number of live bytes at every moment, and so is the peak.
+// plus its unpublished part is the exact number of live bytes, and the peak is exact too.
 
 inline void CachingAllocator::count_allocation(ThreadCache* cache, std::size_t bytes) noexcept {
   const auto change = static_cast<std::int64_t>(bytes);
@@ -278,8 +278,8 @@ inline void CachingAllocator::count_deallocation(ThreadCache* cache, std::size_t
   if (cache->published.load(memory_order_relaxed) - live > kUnpublished) try_publish(*cache);
 }
 
-/// Inside the cache, so that a fork never copies a share that is half moved. While the cache is
-/// claimed it can wait: the next allocation tries again.
+/// Inside the cache, so that a fork never copies a half-published share. While the cache is
+/// claimed, publishing can wait: the next allocation tries again.
 void CachingAllocator::try_publish(ThreadCache& cache) noexcept {
   if (!cache.try_enter()) return;
   publish(cache);
@@ -310,7 +310,7 @@ AllocatorStats CachingAllocator::stats() const noexcept {
     stats.allocations += cache->allocations.load(memory_order_relaxed);
   }
   high = std::max(high, peak_.load(memory_order_relaxed));
-  // Negative only while other threads are between two of these counters.
+  // Negative only while another thread is between two of these counters.
   stats.live_bytes = static_cast<std::size_t>(std::max<std::int64_t>(live, 0));
   stats.peak_bytes = static_cast<std::size_t>(std::max<std::int64_t>(high, 0));
   stats.reserved_bytes = store_.reserved();
@@ -351,7 +351,7 @@ ThreadCache* CachingAllocator::find_or_attach() noexcept {
     }
     entries.push_back({id_, cache.release()});
   } catch (const std::bad_alloc&) {
-    return nullptr;  // the store serves threads without a cache too
+    return nullptr;  // a thread without a cache uses the store
   }
   t_recent = entries.back();
   return t_recent.cache;
@@ -403,7 +403,7 @@ void CachingAllocator::after_fork(bool in_child) noexcept {
   store_.after_fork();
   unclaim_caches();
   if (in_child) {
-    // Only the forking thread lives on; what the others had cached would be lost.
+    // Only the forking thread exists in the child; the caches of the others would be lost.
     for (std::size_t i = caches_.size(); i-- > 0;) {
       if (caches_[i]->owner != &t_identity) detach(*caches_[i]);
     }
@@ -496,7 +496,7 @@ void CachingAllocator::deallocate_slow(ThreadCache* cache, void* block, SizeClas
     if (cache->cached_bytes + size.bytes > kThreadCacheBytes) {
       drain(*cache);
     } else {
-      // The older half goes: what was freed last is still in the processor's caches.
+      // The older half is given back: blocks freed last are still in the CPU's caches.
       auto& slots = cache->slot[size.index];
       const std::size_t count = cache->count[size.index];
       const std::size_t half = count / 2;

@@ -22,14 +22,14 @@ inline constexpr bool kAsan = true;
 inline constexpr bool kAsan = false;
 #endif
 
-/// What mappings are rounded to: a multiple of every page size in use.
+/// The unit of mappings: a multiple of every page size in use.
 inline constexpr std::size_t kMapUnit = std::size_t{64} << 10;
 inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
-/// Nothing beyond this is even tried, so that no rounding below can wrap around.
+/// Larger requests fail at once, so that no rounding below can wrap around.
 inline constexpr std::size_t kMaxRequest = std::size_t{1} << 46;
 
-/// From here on memory is mapped, to get huge pages. ASan knows the bounds of malloc's blocks
-/// alone, but ends the process when one cannot be had: there only the very large ones are mapped.
+/// From this size on, memory is mapped, to get huge pages. ASan knows only the bounds of malloc's
+/// blocks, but ends the process when malloc fails: so only very large blocks are mapped there.
 inline constexpr std::size_t kMapThreshold = kAsan ? std::size_t{1} << 30 : kHugePage;
 
 /// Anonymous zeroed pages; null when the system refuses. `length` and `alignment` are multiples of
@@ -37,7 +37,7 @@ inline constexpr std::size_t kMapThreshold = kAsan ? std::size_t{1} << 30 : kHug
 void* map_pages(std::size_t length, std::size_t alignment) noexcept;
 void unmap_pages(void* pages, std::size_t length) noexcept;
 
-/// Bytes that acquire_block() really takes for `bytes` (1 to kMaxRequest).
+/// The bytes that acquire_block() takes for `bytes` (1 to kMaxRequest).
 std::size_t block_footprint(std::size_t bytes) noexcept;
 /// An aligned block from malloc's family or from huge pages, by size; null when refused.
 void* acquire_block(std::size_t bytes) noexcept;
@@ -65,7 +65,7 @@ void raise_to(std::atomic<T>& target, T value) noexcept {
   }
 }
 
-/// For sections of a few nanoseconds; half the cost of a std::mutex when nobody else is there.
+/// For sections of a few nanoseconds; half the cost of a std::mutex without contention.
 class SpinLock {
  public:
   void lock() noexcept {

@@ -1,4 +1,5 @@
-// Which allocator new tensors use: a scope of this thread, else what BAREGRAD_ALLOC says.
+// Which allocator new tensors use: that of an AllocatorScope of this thread, else that of
+// BAREGRAD_ALLOC.
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
@@ -44,7 +45,7 @@ Allocator& named_arena(std::size_t mib) {
       return *found->second;
     }
   }
-  // Built outside the lock (see add_fork_participant); of two threads that race, one wins.
+  // Built outside the lock (see add_fork_participant); if two threads race, the first one wins.
   const std::size_t most = SIZE_MAX >> 20;
   auto arena = std::make_unique<ArenaAllocator>(mib > most ? SIZE_MAX : mib << 20);
   std::lock_guard lock(arenas.mutex);
@@ -73,7 +74,7 @@ Allocator& find_allocator(std::string_view source, std::string_view name) {
   return named_arena(mib);
 }
 
-// Read once: a later change of the environment counts no more.
+// Read once: later changes of the environment have no effect.
 constinit MadeOnce<const std::string> g_setting;
 
 Allocator& process_default() {

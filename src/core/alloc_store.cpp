@@ -1,9 +1,9 @@
 // The caching allocator's shared store.
 //
-// Sizes are rounded up to classes: steps of 64 bytes to 1 KiB, then eight to each doubling. Blocks
-// to 4 KiB are cut from 64 KiB slabs; larger ones come from the system one by one and are reused by
-// best fit. No bookkeeping lies in or next to a block, so a kernel that writes too far damages
-// data, never the store.
+// Sizes are rounded up to classes: steps of 64 bytes up to 1 KiB, then eight per doubling. Blocks
+// up to 4 KiB are cut from 64 KiB slabs; larger ones come from the system one by one and are reused
+// by best fit. No bookkeeping is stored in or next to a block, so a kernel that writes too far
+// damages data, but never the store.
 #include "core/alloc_store.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 
 namespace baregrad::detail {
 
-/// 64 KiB of blocks of one class, aligned to its size so that a block's address leads to it.
+/// 64 KiB of blocks of one class, aligned to its size, so that it is found from the address of a
+/// block.
 struct Slab {
   Slab* previous = nullptr;
   Slab* next = nullptr;
@@ -45,7 +46,7 @@ void Slab::format(SizeClass size) {
   }
 }
 
-/// Lowest address first: memory is touched only as far as it is needed.
+/// Lowest address first: no more memory is touched than needed.
 std::size_t Slab::take(void** out, std::size_t wanted) {
   wanted = std::min<std::size_t>(wanted, free_blocks);
   free_blocks -= static_cast<std::uint32_t>(wanted);
@@ -150,7 +151,7 @@ bool BlockStore::grow(SizeClass size) noexcept {
     std::lock_guard lock(mutex_);
     many = slab_bytes_ >= kHugePage;
   }
-  // A fault costs as much as hundreds of small allocations: with many slabs, take a huge page.
+  // A page fault costs as much as hundreds of small allocations: with many slabs, take a huge page.
   return (many && add_slabs(kHugePage)) || add_slabs(kSlabBytes);
 }
 

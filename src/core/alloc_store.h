@@ -18,7 +18,7 @@ namespace baregrad::detail {
 
 inline constexpr std::size_t kMaxSlabBlock = 4096;
 inline constexpr std::size_t kSlabBytes = kMapUnit;
-/// Under ASan every block is followed by at least this much poisoned room.
+/// Under ASan, every block is followed by at least this many poisoned bytes.
 inline constexpr std::size_t kRedzone = kAsan ? kAlignment : 0;
 
 struct SizeClass {
@@ -26,7 +26,7 @@ struct SizeClass {
   std::size_t bytes;
 };
 
-/// The least class that holds `bytes`.
+/// The smallest class that holds `bytes`.
 constexpr SizeClass class_of_bytes(std::size_t bytes) {
   const std::size_t last = bytes - (bytes != 0);
   if (last < 1024) return {last / 64, (last / 64 + 1) * 64};
@@ -49,8 +49,8 @@ struct SlabList {
   void remove(Slab* slab) noexcept;
 };
 
-/// Thread-safe; one lock, never held while the system is asked for memory or given it back. Blocks
-/// in the store are poisoned for ASan over their whole length.
+/// Thread-safe. There is one lock, which is never held while memory is taken from or returned to
+/// the system. Blocks in the store are poisoned for ASan over their whole length.
 class BlockStore {
  public:
   explicit BlockStore(std::size_t limit_bytes) : limit(limit_bytes) {}
@@ -58,13 +58,13 @@ class BlockStore {
   BlockStore(const BlockStore&) = delete;
   BlockStore& operator=(const BlockStore&) = delete;
 
-  /// Up to `wanted` blocks of a class into `out` (of a large class one at most); how many. May
-  /// throw std::bad_alloc, with nothing taken.
+  /// Puts up to `wanted` blocks of a class into `out` (at most one of a large class) and returns
+  /// how many. May throw std::bad_alloc, with nothing taken.
   std::size_t take(SizeClass size, void** out, std::size_t wanted);
   void put_back(void* const* blocks, std::size_t count, std::size_t class_index) noexcept;
-  /// Makes the store hold more of this class; false when the limit or the system forbids it.
+  /// Adds blocks of this class to the store; false when the limit or the system forbids it.
   bool grow(SizeClass size) noexcept;
-  /// Gives all free slabs and blocks to the system; how many bytes that was.
+  /// Returns all free slabs and blocks to the system; returns how many bytes that was.
   std::size_t release_cached() noexcept;
 
   std::size_t reserved() const noexcept;
@@ -87,7 +87,8 @@ class BlockStore {
   std::array<SlabList, kSlabClasses> partial_;
   SlabList empty_;
   FreeBlocks free_large_;
-  // A block's entry of free_large_ waits here while it is out, so that giving it back cannot fail.
+  // The node of a block in free_large_ is kept here while the block is in use, so that giving it
+  // back cannot fail.
   std::unordered_map<void*, FreeBlocks::node_type> out_large_;
   std::size_t slab_bytes_ = 0;
   std::size_t reserved_ = 0;

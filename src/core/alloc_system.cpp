@@ -1,4 +1,4 @@
-// The system allocator, and how every allocator gets memory from the system.
+// The system allocator, and the functions by which all allocators get memory from the system.
 #include <atomic>
 #include <cstdlib>
 #include <string>
@@ -21,7 +21,8 @@ void* map_pages(std::size_t length, std::size_t alignment) noexcept {
   const auto misfit = [alignment](char* pages) {
     return reinterpret_cast<std::uintptr_t>(pages) & (alignment - 1);
   };
-  // The system tends to place mappings next to each other, so an aligned one begets another.
+  // The system places mappings next to each other, so after an aligned one the next is often
+  // aligned.
   char* pages = map(length);
   if (pages == nullptr) return nullptr;
   if (misfit(pages) != 0) {
@@ -44,7 +45,7 @@ void unmap_pages(void* pages, std::size_t length) noexcept { munmap(pages, lengt
 
 std::size_t block_footprint(std::size_t bytes) noexcept {
   if (bytes < kMapThreshold) return align_up(bytes, kAlignment);
-  // Whole huge pages where that wastes no more than an eighth: the tail then faults once.
+  // Whole huge pages where that wastes at most an eighth: the tail then has one page fault.
   return align_up(bytes, bytes >= 8 * kHugePage ? kHugePage : kMapUnit);
 }
 
@@ -95,7 +96,7 @@ class SystemAllocator final : public Allocator {
   void deallocate(void* block, std::size_t bytes) noexcept override {
     if (block == nullptr) return;
     const std::size_t size = bytes == 0 ? 1 : bytes;
-    // Counted off first: a block whose room is free again must not still count as live.
+    // Counters first: a block whose memory is free again must not count as live.
     live_.fetch_sub(bytes, memory_order_relaxed);
     reserved_.fetch_sub(detail::block_footprint(size), memory_order_relaxed);
     detail::release_block(block, size);

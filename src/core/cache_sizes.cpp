@@ -1,5 +1,5 @@
-// Cache sizes as the kernel lists them; where a container hides that, as the C library finds them
-// by asking the CPU.
+// Cache sizes from the kernel; in containers that hide them, from the C library, which asks the
+// CPU.
 #include "core/cache_sizes.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMostCaches = 8;
 
-/// The first line of a small file, empty when there is none.
+/// The first line of a small file; empty when it cannot be read.
 class Line {
  public:
   Line(const char* folder, std::size_t index, const char* name) noexcept {
@@ -50,7 +50,7 @@ int number_or(std::string_view text, int otherwise) noexcept {
   return value;
 }
 
-/// How many CPUs a list such as "0-3,8" names; 0 when it is none.
+/// How many CPUs a list such as "0-3,8" names; 0 when it is not such a list.
 int count_list(std::string_view list) noexcept {
   std::int64_t count = 0;
   while (!list.empty()) {
@@ -120,8 +120,9 @@ struct Caches {
   }
 };
 
-/// Looked up once. Not under a lock, nor as a local static, which has one: a fork while another
-/// thread is in here would leave it locked for ever. Who comes second throws its own away.
+/// Looked up once. Neither under a lock nor as a local static, which has a lock: a fork while
+/// another thread is in here would leave it locked for ever. If two threads race, the second result
+/// is dropped.
 const Caches& known_caches() noexcept {
   static constinit std::atomic<const Caches*> known{nullptr};
   static constexpr Caches kNothing;
@@ -147,7 +148,7 @@ std::size_t detail::read_caches(const char* folder, std::span<Cache> found) noex
     found[count++] = {level, parse_kind(Line(folder, index, "type").text()), bytes,
                       count_list(Line(folder, index, "shared_cpu_list").text())};
   }
-  // By insertion: std::stable_sort would ask for memory.
+  // Insertion sort: std::stable_sort would allocate memory.
   for (std::size_t i = 1; i < count; ++i) {
     for (std::size_t k = i; k > 0 && found[k].level < found[k - 1].level; --k) {
       std::swap(found[k], found[k - 1]);

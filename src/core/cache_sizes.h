@@ -1,4 +1,4 @@
-// Which caches this machine has.
+// The caches of this machine.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,11 @@ struct Cache {
   int shared_by = 0;  ///< logical CPUs that share one; 0 when unknown
 };
 
-/// Those of the first CPU, nearest first, asked of the system once; empty where it does not say.
+/// The caches of the first CPU, nearest first, read from the system once; empty where it does not
+/// list them.
 std::span<const Cache> caches() noexcept;
 
-/// Of data and unified caches.
+/// Sizes of data and unified caches.
 struct CacheSizes {
   std::size_t l1;
   std::size_t l2;
@@ -27,12 +28,13 @@ struct CacheSizes {
 };
 inline constexpr CacheSizes kUsualCacheSizes{32UL << 10, 512UL << 10, 16UL << 20};
 
-/// Usual sizes where the system does not say.
+/// Typical sizes where the system does not list them.
 const CacheSizes& cache_sizes() noexcept;
 
 namespace detail {
 
-/// Reads a folder as /sys/devices/system/cpu/cpu0/cache is one; how many of `found` were filled.
+/// Reads a folder with the layout of /sys/devices/system/cpu/cpu0/cache; returns how many of
+/// `found` were filled.
 std::size_t read_caches(const char* folder, std::span<Cache> found) noexcept;
 
 }  // namespace detail

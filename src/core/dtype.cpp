@@ -36,7 +36,7 @@ DType promote(DType a, DType b) {
   if (is_bool(b)) return a;
   if (is_floating(a) != is_floating(b)) return is_floating(a) ? a : b;
   if (is_floating(a)) {
-    // float16 and bfloat16 hold different values: the least that holds both is float32.
+    // float16 and bfloat16 hold different values: the smallest type that holds both is float32.
     if (itemsize(a) == itemsize(b)) return DType::Float32;
     return itemsize(a) > itemsize(b) ? a : b;
   }

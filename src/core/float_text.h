@@ -1,4 +1,4 @@
-// Floats as NumPy writes them: one alone, or many in a column.
+// Floats in the format of NumPy: single values, or many in a column.
 #pragma once
 
 #include <span>
@@ -8,14 +8,14 @@
 
 namespace baregrad {
 
-// Values travel as doubles, which hold every value of every float dtype; `dtype` says which numbers
-// are the neighbours, and so how many digits tell a value from them. bfloat16, which NumPy does not
-// have, follows the rules NumPy derives from a type's precision.
+// Values are passed as doubles, which hold every value of every float dtype. `dtype` determines the
+// neighbouring values, and so how many digits identify a value. bfloat16, which NumPy does not
+// have, follows the rules that NumPy derives from a type's precision.
 
 /// str() of a NumPy scalar: the shortest digits that read back as the same value of `dtype`.
 std::string float_text(double value, DType dtype);
 
-/// What NumPy's array printing settles from all values shown before it writes the first.
+/// What NumPy's array printing derives from all values before it prints the first one.
 class FloatColumn {
  public:
   FloatColumn(std::span<const double> shown, DType dtype, int precision, bool suppress);

@@ -8,7 +8,8 @@
 namespace baregrad {
 
 namespace {
-/// Nodes of this thread whose last reference is gone, threaded through the nodes themselves.
+/// Nodes of this thread whose last reference is gone, as a linked list through the nodes
+/// themselves.
 struct Waiting {
   GraphNode* first = nullptr;
   bool freeing = false;

@@ -40,8 +40,9 @@ bool Layout::is_contiguous() const noexcept {
 }
 
 bool Layout::may_self_overlap() const noexcept {
-  // Sorted by stride, each axis must step over all that the finer axes reach. Exact for every
-  // layout that slicing, permuting and flipping can make; conservative for exotic as_strided ones.
+  // Sorted by stride, the step of each axis must exceed the extent of all finer axes. Exact for
+  // every layout that slicing, permuting and flipping can produce; conservative for exotic
+  // as_strided ones.
   std::array<int, kMaxDims> order{};
   int count = 0;
   for (int i = 0; i < ndim(); ++i) {

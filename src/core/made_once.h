@@ -1,7 +1,7 @@
-// Objects of the process that are never destroyed, and that a fork finds whole.
+// Process-wide objects that are never destroyed, and are valid after a fork.
 //
-// A function-local static has a lock: a fork while another thread makes the object leaves the lock
-// closed in the child for ever. So no object of the library has one; tests/tools/check_guards.py
+// A function-local static has a lock: a fork while another thread initialises the object leaves the
+// lock closed in the child for ever. So the library has no such static; tests/tools/check_guards.py
 // looks for them in the compiled objects.
 #pragma once
 
@@ -9,24 +9,24 @@
 
 namespace baregrad {
 
-/// A T made at compile time: `constinit Eternal<T> g;`. Its destructor never runs.
+/// A T that is initialised at compile time: `constinit Eternal<T> g;`. Its destructor never runs.
 template <class T>
 union Eternal {
   constexpr Eternal() : value() {}
-  constexpr ~Eternal() {}  // NOLINT(modernize-use-equals-default): of T, it would be deleted
+  constexpr ~Eternal() {}  // NOLINT(modernize-use-equals-default): a defaulted one would be deleted
   Eternal(const Eternal&) = delete;
   Eternal& operator=(const Eternal&) = delete;
 
   T value;
 };
 
-/// A T made at the first use, for what the compiler cannot make. There is no lock: of several
-/// threads that come first each makes one, and all but one are deleted again. What the constructor
-/// of T does beyond its own memory, its destructor must undo.
+/// A T that is created at the first use, for types without a constexpr constructor. There is no
+/// lock: if several threads come first, each creates one, and all but one are deleted again. The
+/// destructor of T must undo every side effect of its constructor.
 template <class T>
 class MadeOnce {
  public:
-  /// `make` gives a T* from new.
+  /// `make` returns a T* from new.
   template <class Make>
   T& get(Make make) {
     T* known = object_.load(std::memory_order_acquire);

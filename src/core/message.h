@@ -10,7 +10,7 @@ namespace baregrad {
 
 namespace detail {
 
-/// Text or a number. Only this much is compiled per call: the joining is one function.
+/// Text or a number. Only this conversion is compiled per call: the joining is one function.
 class MessagePart {
  public:
   MessagePart(std::string_view text) noexcept : kind_(Kind::Text), text_(text) {}
@@ -42,7 +42,7 @@ std::string join(std::initializer_list<MessagePart> parts);
 
 }  // namespace detail
 
-/// All parts, one after the other: strings, characters and numbers.
+/// Concatenates all parts: strings, characters and numbers.
 template <class... Parts>
 std::string message(const Parts&... parts) {
   return detail::join({detail::MessagePart(parts)...});

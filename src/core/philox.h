@@ -1,5 +1,6 @@
 // Philox 4x32-10, the counter-based generator of Salmon et al. (2011): 128 random bits for every
-// value of a 128-bit counter, under a 64-bit key. No state: any block can be computed at any time.
+// value of a 128-bit counter, under a 64-bit key. It has no state: any block can be computed
+// directly.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +44,7 @@ inline PhiloxCounter philox(PhiloxCounter c, PhiloxKey key) noexcept {
 /// Blocks computed side by side: a vector of baseline width.
 inline constexpr int kPhiloxLanes = 4;
 
-/// The blocks of kPhiloxLanes counters from (low, high) on; low must not wrap among them.
+/// The blocks of kPhiloxLanes counters from (low, high) on; low must not wrap in between.
 inline void philox_group(std::uint64_t low, std::uint32_t high, PhiloxKey key,
                          std::uint32_t* out) noexcept {
   std::uint32_t c0[kPhiloxLanes];
@@ -78,7 +79,7 @@ inline void philox_blocks(const Generator::State& state, std::uint64_t first, st
   const std::uint64_t start = state.position + first;
   const std::uint32_t carry = start < first ? 1 : 0;
   std::int64_t done = 0;
-  // Counted and without branches, so that the compiler makes vectors of it.
+  // A counted loop without branches, which the compiler vectorises.
   if (start + static_cast<std::uint64_t>(count) > start) {
     for (; count - done >= kPhiloxLanes; done += kPhiloxLanes) {
       philox_group(start + static_cast<std::uint64_t>(done), carry, key, out + done * 4);

@@ -15,7 +15,7 @@ namespace baregrad {
 
 namespace {
 
-/// Which elements are shown, and how many columns there are to show them in.
+/// Which elements are shown, and how many columns are available.
 struct Page {
   Dims shape;
   std::int64_t edge;  // 0: all elements are shown
@@ -48,7 +48,7 @@ void collect(const Tensor& tensor, const Page& page, int axis, const char* at,
   }
 }
 
-/// Sets the words in brackets and lines; `word(out, value)` writes the next of the shown elements.
+/// Arranges the elements in brackets and lines; `word(out, value)` writes the next shown element.
 template <class Word>
 class Typesetter {
  public:
@@ -106,7 +106,7 @@ class Typesetter {
     }
   }
 
-  /// A line keeps room for the closing brackets of its row; a word that is alone is never moved.
+  /// A line keeps room for the closing brackets of its row; a single word on a line is never moved.
   void write_word(int axis, std::int64_t& column, const std::string& text, bool first) {
     const std::int64_t indent = axis + 1;
     const auto width = static_cast<std::int64_t>(text.size());

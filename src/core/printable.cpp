@@ -1,4 +1,4 @@
-// Escapes for characters that are not only shown.
+// Escapes characters that a terminal does not simply show.
 #include "core/printable.h"
 
 #include <cstdint>

@@ -7,13 +7,13 @@
 
 namespace baregrad {
 
-/// What a terminal shows as it is and does nothing else with. Control characters (C0, DEL, C1),
-/// line and paragraph separators and the characters that change the direction of text become
-/// \x1b or \u202e; bytes that are no UTF-8 become \xff. Line ends and tabs are kept on demand.
+/// Text that a terminal shows without any other effect. Control characters (C0, DEL, C1), line and
+/// paragraph separators and characters that change the direction of text become \x1b or \u202e;
+/// bytes that are not UTF-8 become \xff. Line ends and tabs are kept on request.
 enum class LineEnds { Escaped, Kept };
 std::string printable(std::string_view text, LineEnds line_ends = LineEnds::Escaped);
 
-/// The same in single quotes, at most `most` bytes of it and then "...".
+/// The same in single quotes, at most `most` bytes of it, followed by "..." if it was cut.
 std::string quoted_text(std::string_view text, std::size_t most = 4096);
 
 }  // namespace baregrad

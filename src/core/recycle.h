@@ -1,4 +1,4 @@
-// Per-thread reuse of small bookkeeping objects: a tensor costs no malloc in the steady state.
+// Per-thread reuse of small bookkeeping objects: in the steady state, a tensor needs no malloc.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace baregrad {
 
-/// Blocks of sizeof(T), kept by the thread that freed them. T names its own storage, so that each
-/// class has a list of one size.
+/// Blocks of sizeof(T), kept by the thread that freed them. Each T has a list of its own, with
+/// blocks of one size.
 template <class T>
 class Recycler {
  public:
@@ -19,7 +19,7 @@ class Recycler {
   static constexpr int kMost = 64;
 #endif
 
-  /// Null when the system has no memory.
+  /// Null when there is not enough memory.
   static void* take() noexcept {
     if constexpr (kMost != 0) {
       Cache* cache = PerThread<Cache>::get();

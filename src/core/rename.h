@@ -1,4 +1,4 @@
-// Errors in the name of the function that the user called, where it is made of others.
+// Reports errors of inner functions in the name of the function that the user called.
 #pragma once
 
 #include <utility>
@@ -7,12 +7,12 @@
 
 namespace baregrad {
 
-/// Throws the error being handled again, with `who` in the place of the name that its message
-/// starts with.
+/// Throws the error being handled again, with `who` in place of the function name at the start of
+/// its message.
 [[noreturn]] void rethrow_in_name_of(const char* who);
 
-/// f(), whose errors are told in the name of `who`. Costs nothing where there is none. Not for what
-/// calls back into user code: errors from there have names of their own.
+/// Calls f(); its errors are reported in the name of `who`. Costs nothing without an error. Not for
+/// calls into user code, whose errors have names of their own.
 template <class F>
 decltype(auto) in_name_of(const char* who, F&& f) {
   try {

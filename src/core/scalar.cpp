@@ -1,4 +1,4 @@
-// Weak dtypes, range checks, one element in and out of memory.
+// Weak dtypes, range checks, loading and storing one element.
 #include "baregrad/scalar.h"
 
 #include <cmath>

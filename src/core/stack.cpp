@@ -16,7 +16,7 @@ BAREGRAD_FAST_TLS const char* stack_limit = nullptr;
 
 namespace {
 
-// What an op, a hook in Python and the unwinding of an error need.
+// Stack needed by an op, a hook in Python and the unwinding of an error.
 constexpr std::size_t kReserve = std::size_t{512} << 10;
 
 }  // namespace
@@ -30,7 +30,7 @@ void find_stack_limit() noexcept {
     pthread_attr_destroy(&attributes);
   }
   if (lowest == nullptr) {
-    // Nothing is known: no address is too low.
+    // The limit is not known: accept any address.
     static constexpr char kLowest = 0;
     stack_limit = std::min(&kLowest, static_cast<const char*>(__builtin_frame_address(0)));
     return;

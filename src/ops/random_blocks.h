@@ -9,8 +9,8 @@
 
 namespace baregrad {
 
-/// Elements that one 128-bit block of random bits serves: 32 bits each, 64 for float64 and where
-/// the range of the result may need them.
+/// Elements per 128-bit block of random bits: 32 bits each, or 64 for float64 and where the range
+/// of the result may need them.
 constexpr std::int64_t elements_per_block(OpId op, DType dtype) noexcept {
   const bool integers = op == OpId::random_int || op == OpId::random_perm;
   return integers || dtype == DType::Float64 ? 2 : 4;

@@ -1,4 +1,4 @@
-// When to ask whether work should go on.
+// Interrupt checks: when the check is called, and how workers stop.
 #include "parallel/interrupt.h"
 
 #include <cstdint>
@@ -19,10 +19,11 @@ BAREGRAD_FAST_TLS bool t_uninterrupted = false;
 BAREGRAD_FAST_TLS std::int64_t t_last_ms = -kPeriodMs;
 constinit std::atomic<bool> g_abandoned{false};
 
-/// Thrown in workers only. Never seen by a caller, to whom the check's own exception goes.
+/// Thrown in workers only, to leave their chunks. The caller gets the exception of the check
+/// itself.
 struct Abandoned {};
 
-/// Of a clock that ticks every few milliseconds and is read in as many nanoseconds.
+/// From a clock that ticks every few milliseconds and is read in a few nanoseconds.
 std::int64_t coarse_ms() noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

@@ -1,5 +1,5 @@
-// Giving up long work half way: whoever set an interrupt check (baregrad/parallel.h) is asked
-// between pieces of it. Without one, a poll is a load.
+// Interrupting long work: an interrupt check (baregrad/parallel.h) is called between pieces of it.
+// Without one, a poll costs one load.
 #pragma once
 
 #include <atomic>
@@ -17,14 +17,14 @@ BAREGRAD_ALWAYS_INLINE bool has_interrupt_check() noexcept {
   return detail::g_interrupt_check.load(std::memory_order_relaxed) != nullptr;
 }
 
-/// To be called where work can be abandoned: throws what the check threw, and in a worker of the
-/// pool once its region is given up. Costs some nanoseconds while a check is set.
+/// Called where work can be abandoned. Throws the exception of the check; in a worker of the pool,
+/// throws once its region is abandoned. Costs some nanoseconds while a check is set.
 BAREGRAD_ALWAYS_INLINE void poll_interrupt() {
   if (has_interrupt_check()) detail::check_interrupt();
 }
 
-/// While alive, this thread does not ask: for those who hold a lock, since the check may wait for a
-/// thread that wants it.
+/// While alive, this thread does not call the check: for code that holds a lock, since the check
+/// may wait for a thread that needs this lock.
 class UninterruptedScope {
  public:
   UninterruptedScope() noexcept;
@@ -36,7 +36,7 @@ class UninterruptedScope {
   bool outer_;
 };
 
-/// For the pool: its workers never ask, and throw while a region is abandoned.
+/// For the pool: its workers never call the check, and throw while a region is abandoned.
 void mark_worker_thread() noexcept;
 void set_abandoned(bool abandoned) noexcept;
 

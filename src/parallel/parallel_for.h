@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 
-// What is inline here is forced to be: a shared out-of-line copy, compiled in a translation unit
-// with wider ISA flags, could be the one the linker keeps.
+// Inline functions here are always inlined: a shared out-of-line copy, compiled in a translation
+// unit with wider ISA flags, could be the one that the linker keeps.
 #define BAREGRAD_ALWAYS_INLINE [[gnu::always_inline]] inline
 
 namespace baregrad::parallel {
@@ -37,12 +37,14 @@ void parallel_for_chunks(std::int64_t n, std::int64_t grain, ChunkFn body);
 /// Calls body(begin, end) over [0, n) in chunks of exactly `grain` (the last may be shorter). Chunk
 /// boundaries depend on n and grain alone, never on the number of threads; each chunk is one call.
 ///
-/// A single chunk is a plain call: it opens no region, so a parallel_for inside it may still fork.
-/// Several chunks run inline, in order, when the call is nested in a region, when there is one
-/// thread, or when another thread's region occupies the pool. Chunks must not wait for each other.
+/// A single chunk is a plain call: it opens no region, so a parallel_for inside it may still use
+/// several threads. Several chunks run inline, in order, when the call is nested in a region, when
+/// there is one thread, or when another thread's region occupies the pool. Chunks must not wait for
+/// each other.
 ///
-/// Of the chunks that throw, the one with the lowest index wins, as in a plain loop: its exception
-/// is rethrown on the caller once all running chunks have returned. Chunks after it may be skipped.
+/// If several chunks throw, the exception of the one with the lowest index is rethrown on the
+/// caller, as in a plain loop, once all running chunks have returned. Chunks after it may be
+/// skipped.
 ///
 /// Workers compute with the caller's floating-point control bits (rounding, flush-to-zero).
 /// fork() is safe between regions and beside other threads' regions; a child forked from inside a

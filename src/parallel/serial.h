@@ -1,10 +1,10 @@
-// Keeping a thread off the pool.
+// Keeping a thread out of the thread pool.
 #pragma once
 
 namespace baregrad::parallel {
 
-/// While alive, every parallel_for of this thread runs inline: for threads that work beside the one
-/// that computes, whose regions would otherwise find the pool taken.
+/// While alive, every parallel_for of this thread runs inline: for background threads, whose
+/// regions would otherwise occupy the pool.
 class SerialScope {
  public:
   SerialScope() noexcept;

@@ -1,4 +1,4 @@
-// BAREGRAD_NUM_THREADS: read where the pool starts, checked where a person can be told.
+// BAREGRAD_NUM_THREADS: read when the pool starts, checked where an error can be reported.
 #pragma once
 
 #include <charconv>
@@ -29,8 +29,8 @@ inline const char* thread_variable() noexcept {
   return text == nullptr || *text == '\0' ? nullptr : text;
 }
 
-/// What is wrong with the variable; empty: nothing. The library itself uses all cores then, since
-/// its first op may come long after the place where the error could be handled.
+/// What is wrong with the variable; empty when nothing is. The library itself then uses all cores,
+/// since its first op may come long after the place where the error could be handled.
 inline std::string thread_variable_problem() {
   const char* text = thread_variable();
   if (text == nullptr || parse_thread_count(text)) return {};

@@ -6,7 +6,7 @@
 namespace baregrad::kernels {
 
 Ceilings ceilings(Isa isa) {
-  table(isa);  // refuses what this machine cannot run
+  table(isa);  // throws if this machine cannot run it
   switch (isa) {
     case Isa::Reference:
     case Isa::Scalar:

@@ -1,4 +1,5 @@
-// Loops that show what this machine can do: `baregrad info` and the benchmarks' percentages.
+// Loops that measure the limits of this machine: for `baregrad info` and the percentages of
+// benchmarks.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +12,24 @@ enum class Isa : std::uint8_t;
 struct Ceilings {
   static constexpr std::int64_t kUnit = 128;
 
-  /// Independent chains of multiply-adds in registers. Returns how many floating-point operations
-  /// that was; `sink` takes the result, so that no compiler leaves the work out.
+  /// Independent chains of multiply-adds in registers. Returns the number of floating-point
+  /// operations; the result goes to `sink`, so that no compiler removes the work.
   double (*fma_f32)(std::int64_t iterations, double* sink);
   double (*fma_f64)(std::int64_t iterations, double* sink);
   float (*read)(const float* x, std::int64_t n);
-  /// `streamed`: the stores go past the caches, which saves reading the lines they fill.
+  /// `streamed`: the stores bypass the caches, which avoids reading the lines they fill.
   void (*copy)(const float* x, float* out, std::int64_t n, bool streamed);
   void (*add)(const float* x, const float* y, float* out, std::int64_t n, bool streamed);
-  /// Every number is read and written where it stands, as optimizers do it: no line is fetched only
-  /// to be overwritten.
+  /// Every number is read and written in place, as optimizers do it: no line is fetched only to be
+  /// overwritten.
   void (*update)(float* x, std::int64_t n);
 };
 
-/// The reference has no loops of its own: it gets the scalar ones. Throws ValueError for an
-/// instruction set this machine cannot run.
+/// The reference has no loops of its own: it uses the scalar ones. Throws ValueError for an
+/// instruction set that this machine cannot run.
 Ceilings ceilings(Isa isa);
 
-// As in cpu/register.h: what each instruction set's objects offer.
+// As in cpu/simd/register.h: functions that the objects of each instruction set provide.
 namespace N_SCALAR {
 Ceilings ceilings();
 }

@@ -15,7 +15,7 @@ namespace baregrad::kernels {
 
 namespace {
 
-/// y[n, g] = A[g] x[n, g] [+ bias]: A is m x k in elements `row` and `col` apart.
+/// y[n, g] = A[g] x[n, g] [+ bias]: A is m x k, its elements `row` and `col` apart.
 template <class T>
 void multiply_pixels(const ConvGeometry& s, std::int64_t m, std::int64_t k, const T* a,
                      std::int64_t row, std::int64_t col, std::int64_t group, const T* x,
@@ -47,7 +47,7 @@ void multiply_pixels(const ConvGeometry& s, std::int64_t m, std::int64_t k, cons
   gemm_batched(call, batch);
 }
 
-/// Sums of no terms: the bias, or zero. However large the filters, nothing is walked but `out`.
+/// Sums without terms: the bias, or zero. Takes time for `out` only, however large the filters are.
 template <class T>
 void fill_planes(T* out, std::int64_t images, std::int64_t planes, std::int64_t pixels,
                  const T* bias) {
@@ -123,8 +123,8 @@ void conv2d(const Call& call) {
   correlate(std::move(c));
 }
 
-/// Pixels of the image that are `phase` modulo the stride along an axis: which taps reach them, and
-/// from where in the result.
+/// The pixels of the image at positions `at`, `at` + stride, ... along an axis: which taps reach
+/// them, and from which places of the result.
 struct Phase {
   Phase(const ConvGeometry& s, int axis, std::int64_t at) : start(at) {
     const std::int64_t size = axis == 0 ? s.height : s.width;

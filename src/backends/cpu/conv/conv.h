@@ -1,8 +1,8 @@
-// Convolutions: what an instruction set offers to the loops of conv.cpp and conv_weight.cpp.
+// Convolutions: the kernels that an instruction set provides for conv/.
 //
-// No matrix of windows is ever made. A block of the image is copied once, with its border of zeros,
-// into planes in which every place of a window (a tap) is a fixed distance from the pixel: a
-// product with the filters then reads its right operand through a table of distances.
+// No matrix of windows is built (no im2col). A block of the image is copied once, with its border
+// of zeros, into planes in which every place of a window (a tap) is at a fixed distance from the
+// pixel. A product with the filters then reads its right operand through a table of distances.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ using ConvTileFn = void (*)(const ConvTile& tile);
 
 /// The same sums with filters along vectors: C[i][j] = (add ? C[i][j] : 0) + sum over p < k of
 /// x[at[p] + i] * W[p][j], for a number of pixels i fixed by the function. `cols` is a multiple of
-/// the lanes. Each sum has the bits of a ConvTile.
+/// the lanes. Each sum has the same bits as that of a ConvTile.
 struct ConvPixels {
   const void* x;
   const std::int64_t* at;
@@ -79,7 +79,7 @@ struct ConvKernelsOf {
   int tile_rows = 0;
   int sum_rows = 0;
   ConvTileFn tile[kMaxTileRows + 1] = {};      ///< by number of rows
-  ConvPixelsFn pixels[kMaxTileRows + 1] = {};  ///< f32 alone, and not of the reference
+  ConvPixelsFn pixels[kMaxTileRows + 1] = {};  ///< only f32, not in the reference
   ConvSumFn sum[kMaxTileRows + 1] = {};
   ConvLinesFn stage = nullptr;
 };

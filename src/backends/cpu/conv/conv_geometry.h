@@ -1,4 +1,4 @@
-// What the three convolutions have in common: the sizes of a call, the kernels of its type.
+// What the three convolution ops share: the sizes of a call, the kernels of its type.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ inline bool is_empty(const View& v) {
   return std::find(v.shape, v.shape + v.ndim, 0) != v.shape + v.ndim;
 }
 
-/// What a call of the three ops is about; `weight` is [O, C / groups, KH, KW].
+/// The sizes of a call of any of the three ops; `weight` is [O, C / groups, KH, KW].
 struct ConvGeometry {
   ConvGeometry(const ConvAttrs& attrs, const View& image, const View& result,
                const std::int64_t* kernel)
@@ -59,13 +59,13 @@ struct ConvGeometry {
   Dims padding;
   Dims dilation;
 
-  /// Every pixel on its own: a product of matrices.
+  /// Every pixel is computed from one pixel: a product of matrices.
   bool pointwise() const {
     return kernel_height == 1 && kernel_width == 1 && height == out_height && width == out_width &&
            stride[0] == 1 && stride[1] == 1 && padding[0] == 0 && padding[1] == 0;
   }
   std::int64_t kernel(int axis) const { return axis == 0 ? kernel_height : kernel_width; }
-  /// Where the windows of conv2d read, along an axis.
+  /// The places that the windows of conv2d read, along an axis.
   ConvTaps taps(int axis) const {
     ConvTaps out;
     out.step = stride[axis];

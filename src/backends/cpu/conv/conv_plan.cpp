@@ -1,4 +1,4 @@
-// Taps become planes; blocks are cut by shape and cache alone.
+// Makes planes from taps, and blocks from the shape and the cache sizes.
 #include "backends/cpu/conv/conv_plan.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Inside {
 }  // namespace
 
 ConvAxis::ConvAxis(const ConvTaps& taps, std::int64_t n) : step(taps.step), count(n), length(n) {
-  // Taps that fall on the same places modulo the step share a plane, one shifted against the other.
+  // Taps with the same remainder modulo the step share a plane, shifted against each other.
   std::vector<std::int64_t> rest;
   for (const std::int64_t at : taps.at) {
     const std::int64_t r = floor_mod(at, step);
@@ -45,7 +45,7 @@ ConvAxis::ConvAxis(const ConvTaps& taps, std::int64_t n) : step(taps.step), coun
     most = std::max(most, shift.back());
   }
   const auto count_of_taps = static_cast<std::int64_t>(plane.size());
-  // Far apart (a large dilation), what lies between them costs more than a plane for each.
+  // Far apart (a large dilation), the pixels between them cost more than a plane for each tap.
   if (taps.separate_planes || (most > 0 && (n + most) / count_of_taps > n / planes())) {
     origin = taps.at;
     for (std::int64_t t = 0; t < count_of_taps; ++t) plane[static_cast<std::size_t>(t)] = t;
@@ -119,8 +119,8 @@ std::int64_t block_rows(const ConvTaps& rows, const ConvTaps& cols, const ConvBl
                                       ceil_div(kLeastVectors * params.lanes, params.width));
     most = std::min(most, few);
   }
-  // Of the sizes down to half of that, the one that costs least: tiles of two vectors, one of a
-  // single vector, and the copying of the halo.
+  // Of the sizes down to half of that, the cheapest: cost of tiles of two vectors, of tiles of one
+  // vector, and of copying the halo.
   const auto cost = [&](std::int64_t height) {
     if (height == 0) return std::int64_t{0};
     const std::int64_t vectors = ceil_div(whole.pixels(height), params.lanes);

@@ -45,12 +45,12 @@ struct ConvBlock {
 
   /// Elements of one channel's planes.
   std::int64_t channel() const { return rows.planes() * cols.planes() * rows.length * cols.length; }
-  /// Result (y, x) is pixel y * width() + x; pixels between the rows mean nothing.
+  /// Result (y, x) is pixel y * width() + x; pixels between the rows are not results.
   std::int64_t width() const { return cols.length; }
   std::int64_t pixels(std::int64_t height) const {
     return height == 0 ? 0 : (height - 1) * width() + cols.count;
   }
-  /// Distance of every tap of every channel from the pixel, in the order channel, row, column.
+  /// The distance of every tap of every channel from the pixel, in the order channel, row, column.
   std::vector<std::int64_t> distances(std::int64_t channels) const;
 };
 
@@ -66,9 +66,9 @@ template <class T>
 void stage_block(const ConvKernelsOf& kernels, const ConvBlock& block, const ConvImage& image,
                  const T* from, std::int64_t first, T* to);
 
-/// Rows of results of a block: what it reads and `row_bytes` per row of results stay in half of L2,
-/// `images` images make enough tasks where their rows allow, and little of the last vector of
-/// pixels is wasted.
+/// Rows of results of a block, chosen so that the image part and `row_bytes` per row of results
+/// stay in half of L2, `images` images make enough tasks where their rows allow, and little of the
+/// last vector of pixels is wasted.
 struct ConvBlockParams {
   std::int64_t height;
   std::int64_t width;

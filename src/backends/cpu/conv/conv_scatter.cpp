@@ -1,5 +1,5 @@
-// conv2d's gradient towards images that are hardly more than their filters, as a transposed
-// convolution by a large filter has it.
+// conv2d's gradient towards images that are hardly larger than their filters, as in a transposed
+// convolution with a large filter.
 #include <algorithm>
 
 #include "backends/cpu/conv/conv_geometry.h"
@@ -12,7 +12,7 @@ namespace baregrad::kernels {
 
 namespace {
 
-/// Which of `count` places, the first at `start` and all `step` apart, lie in [low, high).
+/// Which of `count` places (the first at `start`, then every `step`) lie in [low, high).
 struct IndexRange {
   IndexRange(std::int64_t start, std::int64_t step, std::int64_t count, std::int64_t low,
              std::int64_t high)
@@ -22,9 +22,9 @@ struct IndexRange {
   std::int64_t end;
 };
 
-/// Every pixel times every tap is one product; each is added to the one place where it falls.
-/// Tasks own what they write: rows of some channels of some images. Each adds in the order of taps,
-/// then pixels.
+/// Every pixel times every tap is one product, which is added to the one place where it belongs. A
+/// task owns the places that it writes: rows of some channels of some images. Products are added in
+/// the order of taps, then pixels.
 template <class T>
 class ScatterProducts {
  public:
@@ -59,14 +59,14 @@ class ScatterProducts {
   }
 
  private:
-  /// So many products are made at once: they stay in L2 until they are added.
+  /// Products that are computed at a time: they stay in L2 until they are added.
   static constexpr std::int64_t kProducts = 1 << 14;
-  /// Small images share a product of matrices, up to so many columns.
+  /// Small images share a product of matrices, up to this many columns.
   static constexpr std::int64_t kColumns = 64;
-  /// Adding a product takes as long as so many terms of it.
+  /// Adding a product takes as long as this many terms of it.
   static constexpr std::int64_t kAddCost = 8;
 
-  /// What a task writes, and what it multiplies.
+  /// What a task writes and multiplies.
   struct Part {
     Part(const ScatterProducts& of, std::int64_t task) {
       const std::int64_t band = task % of.bands_.count;
@@ -90,8 +90,8 @@ class ScatterProducts {
   std::int64_t most_images() const { return images_.largest(); }
   std::int64_t most_columns() const { return most_images() * pixels_; }
 
-  /// Rows of taps that reach into two bands are multiplied twice: bands are several times as high
-  /// as what one tap reaches.
+  /// Rows of taps that reach into two bands are multiplied twice, so bands are several times as
+  /// high as the reach of one tap.
   std::int64_t band_height() const {
     constexpr std::int64_t kTasks = 8;
     const std::int64_t planes = images_.count * s_.channels;
@@ -109,7 +109,7 @@ class ScatterProducts {
     }
     T* const staged = room + panel_ * most_columns();
     const T* const columns = part.images > 1 ? stage(part, staged) : image_of(part, 0);
-    // Rows of taps that meet the band: a column of pixels carries each this far down.
+    // Rows of taps that reach into the band: a column of pixels extends each this far down.
     const std::int64_t span = (s_.out_height - 1) * s_.stride[0];
     const IndexRange rows(-s_.padding[0], s_.dilation[0], s_.kernel_height, part.low - span,
                           part.high);
@@ -142,8 +142,8 @@ class ScatterProducts {
     return to;
   }
 
-  /// products[tap][image][pixel], or with taps last: sums over the filters. Taps of all channels of
-  /// a group follow each other.
+  /// products[tap][image][pixel], or with taps last: sums over the filters. The taps of all
+  /// channels of a group are contiguous.
   void multiply(const Part& part, const T* columns, std::int64_t tap, std::int64_t taps,
                 T* products) const {
     const std::int64_t depth = channels_ * area_;
@@ -231,8 +231,8 @@ class ScatterProducts {
 }  // namespace
 
 bool suits_scatter(const ConvGeometry& s) {
-  // As measured, in multiplications of a correlation: what a phase of the stride takes beside its
-  // own, what adding a product takes, and how much dearer all of that is than a correlation's.
+  // Measured, in multiplications of a correlation: the overhead of one phase of the stride, the
+  // cost of adding a product, and how much more expensive all of that is than a correlation.
   constexpr double kPhase = 2000;
   constexpr double kAdd = 4;
   constexpr double kScatter = 2.5;

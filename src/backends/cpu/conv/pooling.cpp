@@ -17,7 +17,7 @@ struct Windows {
   Windows(const PoolAttrs& attrs, int axis, std::int64_t image, std::int64_t windows)
       : size(image),
         count(windows),
-        // A longer step leads out of the image at once, where no second window begins.
+        // A longer step leaves the image at once, so there is no second window.
         stride(std::clamp<std::int64_t>(
             attrs.stride[axis], 1, std::max<std::int64_t>(1, image + 2 * attrs.padding[axis]))),
         padding(attrs.padding[axis]),
@@ -29,16 +29,16 @@ struct Windows {
   std::int64_t start(std::int64_t i) const { return i * stride - padding; }
   std::int64_t begin(std::int64_t i) const { return std::max<std::int64_t>(start(i), 0); }
   std::int64_t end(std::int64_t i) const { return std::min(start(i) + kernel, size); }
-  /// Pixels that an average of window i is over; those after the border never count.
+  /// The number of pixels in the average of window i; those after the border never count.
   std::int64_t covered(std::int64_t i, bool border) const {
     return border ? std::min(start(i) + kernel, size + padding) - start(i) : end(i) - begin(i);
   }
-  /// Taps that are a pixel in any window: from first_tap() to end_tap(). A border may be huge.
+  /// Taps that lie on a pixel in any window: from first_tap() to end_tap(). A border may be huge.
   std::int64_t first_tap() const {
     return count == 0 ? 0 : std::max<std::int64_t>(0, -start(count - 1));
   }
   std::int64_t end_tap() const { return std::min(kernel, padding + size); }
-  /// Windows whose tap k is a pixel: from first(k) to last(k).
+  /// Windows whose tap k lies on a pixel: from first(k) to last(k).
   std::int64_t first(std::int64_t k) const {
     return k >= padding ? 0 : std::min(count, ceil_div(padding - k, stride));
   }
@@ -48,7 +48,7 @@ struct Windows {
   }
 };
 
-/// Images and results of a call; planes are shared among threads.
+/// Images and results of a call; planes are distributed to threads.
 struct Pooling {
   Pooling(const PoolAttrs& attrs, const View& image, const View& result)
       : planes(image.shape[0] * image.shape[1]),
@@ -71,7 +71,7 @@ struct Pooling {
   }
 };
 
-/// The greatest so far of each window of a row, and where it is: NaN wins, of equals the first.
+/// The maximum so far of each window of a row, and its position: NaN wins; of equals, the first.
 template <class T, class Index>
 void max_taps(const T* __restrict x, std::int64_t stride, Index at, std::int64_t n,
               T* __restrict best, Index* __restrict where) {

@@ -1,4 +1,4 @@
-// Block sizes out of the cache sizes and the shape; never out of the number of threads.
+// Block sizes from the cache sizes and the shape; never from the number of threads.
 #include "backends/cpu/gemm/blocks.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace baregrad::kernels {
 
 namespace {
 
-/// Elements that a cache holds.
+/// Elements that fit into `bytes` of cache.
 std::int64_t room(std::size_t bytes, const GemmKernels& kernels) {
   return static_cast<std::int64_t>(bytes) / kernels.item;
 }
@@ -28,7 +28,8 @@ bool reads_a_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t r
 }
 
 std::int64_t tile_rows_in_place(const GemmKernels& kernels, std::int64_t row_stride) {
-  // A page apart all rows fall on one set of L1. Nine are the most that still run at full speed.
+  // With rows a page apart, all rows fall on one set of L1. Nine is the most that runs at full
+  // speed.
   constexpr std::int64_t kSameSet = 4096;
   constexpr std::int64_t kMostRows = 9;
   const bool same_set = row_stride * kernels.item % kSameSet == 0;
@@ -44,8 +45,8 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
   const std::int64_t l1 = room(cache.l1, kernels);
   const std::int64_t l2 = room(cache.l2, kernels);
   GemmBlocks blocks;
-  // A panel of A takes most of L1 while panels of B pass by. Blocks are of one depth, so that the
-  // last is not a thin one.
+  // A panel of A takes most of L1 while panels of B pass by. All steps have nearly the same depth,
+  // so that the last one is not much thinner.
   const std::int64_t most = std::clamp<std::int64_t>(l1 * 7 / 8 / kernels.mr, 192, 512);
   const std::int64_t steps = std::max<std::int64_t>(ceil_div(k, most), 1);
   blocks.kc = steps == 1 ? k : round_up(ceil_div(k, steps), 8);
@@ -55,8 +56,8 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
   blocks.mc = 256;
   blocks.jc =
       std::clamp<std::int64_t>(l2 / 2 / std::max<std::int64_t>(blocks.kc, 1), kernels.nr, 512);
-  // Many tasks, so that any number of threads shares them evenly; but none so small that handing it
-  // out would show.
+  // Many tasks, so that any number of threads gets even shares; but none so small that the overhead
+  // of a task matters.
   constexpr std::int64_t kTasks = 32;
   constexpr std::int64_t kLeast = 1 << 17;
   const std::int64_t block_rows = std::min(m, blocks.mb);
@@ -77,11 +78,11 @@ GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t 
 SkinnyBlocks skinny_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n,
                            std::int64_t k) {
   const CacheSizes& cache = cache_sizes();
-  // In L2s: an L3 is shared, and of a whole socket's a core has a small part.
+  // Measured in sizes of L2: an L3 is shared, and one core gets a small part of it.
   const bool far = k * n > room(8 * cache.l2, kernels);
-  // Several tasks share B, none of which takes less than a few microseconds. They cut k, so that
-  // each reads memory from one end to the other; columns are cut only where the sums of a task
-  // would not stay in a part of L1, or of L2 where memory is waited for anyway.
+  // Several tasks share B, and each takes at least a few microseconds. They cut k, so that each
+  // reads memory from one end to the other. Columns are cut only where the sums of a task would not
+  // stay in a part of L1, or of L2 where memory is the bottleneck anyway.
   constexpr std::int64_t kLeast = 1 << 17;
   constexpr std::int64_t kLeastDepth = 256;
   const std::int64_t most = room(far ? cache.l2 / 16 : cache.l1 / 4, kernels) / m / 128 * 128;
@@ -90,15 +91,16 @@ SkinnyBlocks skinny_blocks(const GemmKernels& kernels, std::int64_t m, std::int6
   const std::int64_t pieces = ceil_div(n, cols);
   const std::int64_t tasks = std::min<std::int64_t>(m * n * k / kLeast, kMaxSkinnyParts);
   const std::int64_t parts = std::max<std::int64_t>(std::min(tasks / pieces, k / kLeastDepth), 1);
-  // Out of memory few rows of B are taken at a time: the prefetchers follow some ten streams, not
-  // sixty. So they are for a single row out of L3, but where a piece has the 512 bytes of AVX-512.
+  // From memory, few rows of B are read at a time: the prefetchers follow about ten streams, not
+  // sixty. The same holds for a single row from L3, except where a piece has the 512 bytes of
+  // AVX-512.
   const bool long_pieces = kernels.lanes * kernels.item == 64;
   const bool few = far || (m == 1 && !long_pieces && k * n > room(cache.l2, kernels));
   return {round_up(ceil_div(k, parts), 8), cols, few ? 8 : 64, far};
 }
 
 DotBlocks dot_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t k) {
-  // The rows stay in half of L2; a task takes some ten microseconds.
+  // The rows stay in half of L2; a task takes about ten microseconds.
   constexpr std::int64_t kTask = 1 << 17;
   const std::int64_t rows = room(cache_sizes().l2 / 2, kernels) / k / 4 * 4;
   return {std::clamp<std::int64_t>(rows, 4, kMaxDotRows),

@@ -1,4 +1,4 @@
-// Block sizes: the one place with numbers that tune.
+// Block sizes of matrix products: all tuning numbers of gemm/ are here and in blocks.cpp.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace baregrad::kernels {
 
-/// Up to this size nothing is cut up, packed or shared with other threads.
+/// Up to this size nothing is blocked, packed or shared with other threads.
 inline constexpr std::int64_t kSmallGemm = 64;
 
 /// With no more rows than this on one side, and the other side contiguous along k, vectors run
@@ -18,7 +18,7 @@ inline constexpr std::int64_t kMaxDotCols = 32;
 /// Whether `rows` rows that begin `row_bytes` apart fall on the same few sets of L1. With more such
 /// rows than ways, a step along k evicts the lines that the next step needs.
 bool rows_alias_in_l1(std::int64_t rows, std::int64_t row_bytes);
-/// Whether A (of m rows, contiguous along k) can be read by tiles where it lies, many times over.
+/// Whether tiles can read A (m rows, contiguous along k) in place, many times over.
 bool reads_a_in_place(const GemmKernels& kernels, std::int64_t m, std::int64_t row_stride);
 /// The most rows of a tile that reads A in place.
 std::int64_t tile_rows_in_place(const GemmKernels& kernels, std::int64_t row_stride);
@@ -36,11 +36,11 @@ struct GemmBlocks {
 };
 GemmBlocks gemm_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n, std::int64_t k);
 
-/// Parts of k that a product of few rows is cut into at most.
+/// The most parts of k that a product of few rows is cut into.
 inline constexpr int kMaxSkinnyParts = 16;
 
-/// Where one tile has all the rows of C: the depth and columns of a task, the rows of B it takes at
-/// a time, and whether it fetches the next ones meanwhile.
+/// For products where one tile has all rows of C: the depth and columns of a task, the rows of B
+/// that are read at a time, and whether the next ones are prefetched.
 struct SkinnyBlocks {
   std::int64_t depth;
   std::int64_t cols;
@@ -50,7 +50,7 @@ struct SkinnyBlocks {
 SkinnyBlocks skinny_blocks(const GemmKernels& kernels, std::int64_t m, std::int64_t n,
                            std::int64_t k);
 
-/// Rows of A taken at a time, and columns of a task, of a product by dots.
+/// Rows of A at a time, and columns of a task, for products that vectorise along k.
 struct DotBlocks {
   std::int64_t rows;
   std::int64_t cols;

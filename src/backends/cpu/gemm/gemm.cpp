@@ -1,4 +1,4 @@
-// The entry: which way a product is computed.
+// The entry points: choose how a product is computed.
 #include "backends/cpu/gemm/gemm.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void transpose(GemmPlan& plan) {
   plan.transposed = !plan.transposed;
 }
 
-/// Strides of axes of size 1 mean nothing: they are set to what suits.
+/// Strides of axes of size 1 have no effect: they are set to the values that suit the kernels.
 void simplify(GemmCall& c) {
   c.forget_unread_operands();
   if (c.k == 1) c.a.col_stride = c.b.row_stride = 1;
@@ -48,8 +48,8 @@ bool suits_dot(const GemmCall& c, const GemmKernels& kernels) {
          (c.k >= 4 * kernels.lanes || c.m <= kFewRows);
 }
 
-/// Whether tiles can read B and write C along rows, and these fill (nearly) whole vectors: then no
-/// sum along k is as fast. A single vector is enough where a tile has rows enough to hide latency.
+/// Whether tiles can read B and write C along rows that fill (nearly) whole vectors: then no sum
+/// along k is as fast. A single vector is enough where a tile has enough rows to hide the latency.
 bool fills_vectors(const GemmCall& c, const GemmKernels& kernels) {
   const std::int64_t wanted = kernels.mr >= 8 ? kernels.lanes : kernels.nr;
   return c.b.col_stride == 1 && c.c_col_stride == 1 && 8 * c.n >= 7 * wanted;
@@ -94,7 +94,7 @@ GemmPlan make_plan(const GemmCall& call, const GemmKernels& kernels) {
   return plan;
 }
 
-/// The everyday case, found in a few comparisons: a product of ten by ten takes 40 ns.
+/// The common case, recognised in a few comparisons: a product of 10 x 10 takes 40 ns.
 bool is_plain_and_small(const GemmCall& c, const GemmKernels& kernels) {
   return kernels.masked && kernels.direct && c.m <= kSmallGemm && c.n <= kSmallGemm &&
          c.k <= kSmallGemm && c.k > 0 && c.a.col_stride == 1 && c.b.col_stride == 1 &&
@@ -124,7 +124,7 @@ const void* moved(const void* base, std::int64_t elements, DType dtype) {
                                elements * static_cast<std::int64_t>(itemsize(dtype));
 }
 
-/// The operands of one position of a batch.
+/// Offsets of the operands at one position of a batch.
 struct BatchOffsets {
   std::int64_t a = 0, b = 0, c = 0, bias = 0, residual = 0;
 
@@ -144,8 +144,8 @@ struct BatchOffsets {
   }
 };
 
-/// Calls body(offsets, length) for positions begin..end of the batch, the last axis fastest: the
-/// first of a run along that axis, and how many it has.
+/// Calls body(offsets, length) for the positions begin..end of the batch, in runs along its last
+/// axis: the offsets of the first position of a run, and how many it has.
 template <class Body>
 void for_each_run(std::span<const GemmBatchAxis> batch, std::int64_t begin, std::int64_t end,
                   const Body& body) {
@@ -186,7 +186,7 @@ void gemm_batched(const GemmCall& call, std::span<const GemmBatchAxis> batch) {
   for (const GemmBatchAxis& axis : batch) count *= axis.size;
   if (call.m == 0 || call.n == 0 || count == 0) return;
   const GemmKernels& kernels = active_table().gemm[static_cast<int>(call.dtype)];
-  // Products that are large enough share threads among themselves; small ones are dealt out.
+  // Large products are shared among threads one at a time; small ones are distributed.
   constexpr std::int64_t kTask = 1 << 18;
   const std::int64_t each = call.m * call.n * std::max<std::int64_t>(call.k, 1);
   const std::int64_t grain =

@@ -20,7 +20,7 @@ struct Matrix {
 };
 
 struct GemmEpilogue {
-  // An aggregate would make GCC clear the whole call that holds it first, which takes 5 ns.
+  // With an aggregate, GCC would clear the whole GemmCall first, which takes 5 ns.
   GemmEpilogue() noexcept {}  // NOLINT(modernize-use-equals-default)
 
   const void* bias = nullptr;  ///< one number per column of C
@@ -46,7 +46,7 @@ struct GemmCall {
   bool accumulate = false;
   GemmEpilogue epilogue;
 
-  /// Without depth nothing of A and B is read, and their strides may be anything: they become 0.
+  /// With k = 0 nothing of A and B is read, and their strides may be anything: they become 0.
   void forget_unread_operands() noexcept {
     if (k != 0) return;
     a = {a.data, 0, 0};
@@ -61,7 +61,7 @@ struct GemmCall {
 /// Throws OutOfMemory before anything of C is written.
 void gemm(const GemmCall& call);
 
-/// One axis of a batch: its size, and the distance between neighbours of each operand (0 repeats).
+/// One axis of a batch: its size, and the distance between neighbours for each operand (0 repeats).
 struct GemmBatchAxis {
   std::int64_t size = 1;
   std::int64_t a_stride = 0;
@@ -72,8 +72,8 @@ struct GemmBatchAxis {
 };
 
 /// The same product at every position of the batch; the last axis varies fastest. Products of a
-/// batch do not share elements of C. Where memory runs out, other products of the batch may already
-/// be written; none is written in part.
+/// batch do not share elements of C. When it throws OutOfMemory, some products of the batch may be
+/// complete, the others are untouched.
 void gemm_batched(const GemmCall& call, std::span<const GemmBatchAxis> batch);
 
 }  // namespace baregrad::kernels

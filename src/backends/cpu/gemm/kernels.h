@@ -2,8 +2,8 @@
 //
 // T is the compute type of a dtype: f32 for f32, f16 and bf16; f64; an unsigned integer of 16, 32
 // or 64 bits for integers (8 bits compute in 16); a byte of 0 or 1 for bool. Strides count
-// elements. The sum of one element of C runs over k in order, whatever tile it lies in, so that
-// neither its place nor the number of threads shows in its bits.
+// elements. The sum of one element of C runs over k in order, whichever tile it is in: its bits
+// depend neither on its place nor on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace baregrad::kernels {
 
-/// The most rows a tile of any instruction set has, and the most columns.
+/// The most rows, and the most columns, of a tile on any instruction set.
 inline constexpr int kMaxTileRows = 14;
 inline constexpr int kMaxTileCols = 128;
 
 /// C[i][j] = (add ? C[i][j] : 0) + sum over p < k of A[i][p] * B[p][j], for a number of rows fixed
 /// by the function and any number of columns. B and C have unit column stride. A packed B has whole
-/// vectors: what lies beyond `cols` is read, and never stored.
+/// vectors: elements beyond `cols` are read, but their results are not stored.
 struct GemmTile {
   const void* a;
   std::int64_t a_stride;  ///< from row to row, or from k to k where rows are contiguous
@@ -30,9 +30,9 @@ struct GemmTile {
   std::int64_t cols;
   bool add;
   bool b_packed;
-  /// Few rows: B this far on is fetched into L2 meanwhile (0: nothing is).
+  /// Few rows: B is prefetched into L2 this far ahead (0: no prefetch).
   std::int64_t ahead = 0;
-  /// Several products one after the other, and how far apart their operands are.
+  /// Several products one after the other, and the distance between their operands.
   std::int64_t products = 1;
   std::int64_t a_step = 0;
   std::int64_t b_step = 0;
@@ -91,7 +91,7 @@ struct GemmDot {
 };
 using GemmDotFn = void (*)(const GemmDot& dot);
 
-/// One dtype on one instruction set. mr == 0: none, the reference computes it.
+/// One dtype on one instruction set. mr == 0: there are no kernels, the reference computes it.
 struct GemmKernels {
   int mr = 0;
   int nr = 0;  ///< columns of a packed panel of B

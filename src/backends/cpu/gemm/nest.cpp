@@ -1,10 +1,11 @@
-// The five loops of Goto and van de Geijn, free of any instruction set.
+// The five loops of Goto and van de Geijn, without any instruction set.
 //
-// C is cut into blocks of mb x nb; each block is summed over k in steps of kc. A step packs its
-// part of A and B (what is not read where it lies), all threads together, then computes: tasks of
-// mc x jc, in each a panel of B held in L1 while the panels of A pass by. Threads share m and n,
-// never k; only a product of few rows is cut along k too, by its shape alone. So the sum of an
-// element has one order.
+// C is cut into blocks of mb x nb; each block is summed over k in steps of kc. A step first packs
+// its part of A and B on all threads (operands that tiles can read in place are not packed), then
+// computes tasks of mc x jc. Within a task, a panel of A stays in L1 while the panels of B pass by;
+// where B is read in place, the panel of B stays while the tiles of A pass by, so that B is read
+// once. Threads share m and n, never k; only a product of few rows is cut along k too, by its shape
+// alone. So each element has one order of summation.
 #include "backends/cpu/gemm/nest.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ char* at(void* base, std::int64_t offset, int item) {
   return static_cast<char*>(base) + offset * item;
 }
 
-/// Everything of a GemmFinish but its sums.
+/// A GemmFinish without its sums.
 GemmFinish finish_at(const GemmPlan& plan, std::int64_t row, std::int64_t col, std::int64_t rows,
                      std::int64_t cols) {
   const GemmCall& call = plan.call;
@@ -53,7 +54,7 @@ GemmFinish finish_at(const GemmPlan& plan, std::int64_t row, std::int64_t col, s
   return f;
 }
 
-/// One step: rows i0.., columns j0.. of C, k from p0.
+/// One step: rows from i0, columns from j0 of C, k from p0.
 struct Step {
   std::int64_t i0, j0, p0;
   std::int64_t rows, cols, depth;
@@ -67,7 +68,7 @@ class Nest {
         kernels_(*plan.kernels),
         stored_(static_cast<int>(itemsize(plan.call.dtype))),
         blocks_(gemm_blocks(kernels_, call_.m, call_.n, call_.k)),
-        // An odd number of cache lines, so that rows of packed A do not fall on each other.
+        // An odd number of cache lines, so that rows of packed A do not alias in the cache.
         a_row_((round_up(blocks_.kc * kernels_.item, 128) + 64) / kernels_.item),
         scratch_(a_bytes() + b_bytes() + partial_bytes()),
         packed_a_(scratch_.data()),
@@ -108,7 +109,8 @@ class Nest {
     const std::int64_t cols = round_up(std::min(blocks_.nb, call_.n), kernels_.nr);
     return static_cast<std::size_t>(round_up(cols * blocks_.kc * kernels_.item, 64));
   }
-  /// Sums between two steps live in C where it can hold them, and is not read at the end.
+  /// Sums between two steps are kept in C where it can hold them and its old values are not needed
+  /// at the end.
   bool needs_partial() const {
     if (call_.k <= blocks_.kc) return false;
     if (!kernels_.direct || call_.c_col_stride != 1) return true;
@@ -148,7 +150,7 @@ class Nest {
     }
   }
 
-  /// Some rows of all panels: read along the rows of B, where prefetching works.
+  /// Some rows of all panels: reading along the rows of B is what the prefetchers follow.
   void pack_b_rows(const Step& s, std::int64_t p) {
     const Matrix& b = call_.b;
     const std::int64_t depth = std::min(kPackDepth, s.depth - p);
@@ -181,10 +183,10 @@ class Nest {
   void compute_task(const Step& s, const EvenSplit& tiles, std::int64_t tile_begin,
                     std::int64_t tile_end, std::int64_t j_begin, std::int64_t j_end) {
     const bool finish = plan_.finish && s.p0 + s.depth >= call_.k;
-    // One row of tiles that reads B in place runs along it.
+    // A single row of tiles that reads B in place takes all columns in one call.
     const bool strip = tiles.count == 1 && !plan_.pack_b && !finish;
     const std::int64_t width = strip ? j_end - j_begin : kernels_.nr;
-    // A packed panel of A stays in L1 while those of B pass by; a B that is read in place is read
+    // A packed panel of A stays in L1 while those of B pass by. A B that is read in place is read
     // once.
     if (plan_.pack_b) {
       for (std::int64_t tile = tile_begin; tile < tile_end; ++tile) {
@@ -271,7 +273,7 @@ class Nest {
   char* partial_;
 };
 
-/// As many ones as a skinny product has parts, of a dtype that tiles can read where it lies.
+/// As many ones as a skinny product has parts, of a dtype that tiles can read in place.
 class ArrayOfOnes {
  public:
   explicit ArrayOfOnes(DType dtype) {
@@ -297,8 +299,8 @@ class ArrayOfOnes {
   alignas(8) char bytes_[kMaxSkinnyParts * 8];
 };
 
-/// One row of tiles over a B that is read along its rows. Tasks have parts of k too: the first part
-/// sums into C, the others each into a C of their own, which are added at the end, in order.
+/// One row of tiles over a B that is read along its rows. Tasks are parts of k too: the first part
+/// sums into C, each other part into a buffer of its own. These are added at the end, in order.
 class Skinny {
  public:
   explicit Skinny(const GemmPlan& plan)
@@ -324,7 +326,7 @@ class Skinny {
   }
 
  private:
-  /// Sums of part 1, 2, ...
+  /// The buffer of part 1, 2, ...
   char* sums(std::int64_t part, std::int64_t col) {
     return at(sums_.data(), (part - 1) * call_.m * call_.n + col, kernels_.item);
   }
@@ -352,7 +354,7 @@ class Skinny {
     }
   }
 
-  /// Each row of C += a row of ones times its parts.
+  /// Adds the parts to each row of C, as a product of a row of ones with the rows of sums.
   void add_parts(std::int64_t col, std::int64_t cols) {
     const ArrayOfOnes ones(call_.dtype);
     GemmTile t;
@@ -442,8 +444,8 @@ void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k,
   t.a_step = products.a_step;
   t.b_step = products.b_step;
   t.c_step = products.c_step;
-  // Products of one row of tiles are all taken in one call. Others one by one: to come back for the
-  // other rows of several products was three times slower out of memory.
+  // With one row of tiles, all products are computed in one call. Otherwise one by one: coming back
+  // for the other rows of several products was three times slower from memory.
   t.products = tiles.count == 1 ? products.count : 1;
   for (std::int64_t product = 0; product < products.count; product += t.products) {
     t.b = at(call.b.data, product * products.b_step, kernels.item);

@@ -19,26 +19,26 @@ struct GemmPlan {
   bool a_along_k = true;    ///< tiles read A[i * stride + p], else A[i + p * stride]
   bool pack_a = true;
   bool pack_b = true;
-  bool finish = false;  ///< tiles go through GemmFinish, else straight into C
+  bool finish = false;  ///< tiles are stored by GemmFinish, else directly
   bool dot = false;     ///< few rows of A with many columns of B, contiguous along k
 };
 
-/// Whole products, small or large, on this thread and others.
+/// Products of any size, on all threads.
 void run_nest(const GemmPlan& plan);
-/// Several products one after the other, and how far apart their operands are.
+/// Several products one after the other, and the distance between their operands.
 struct GemmRun {
   std::int64_t count = 1;
   std::int64_t a_step = 0;
   std::int64_t b_step = 0;
   std::int64_t c_step = 0;
 };
-/// Products that pack and finish nothing: row of tiles by row of tiles, on this thread, without
-/// scratch. k > 0.
+/// Products without packing and finishing, on this thread, without scratch: row of tiles by row of
+/// tiles. k > 0.
 void run_rows(const GemmCall& call, const GemmKernels& kernels, bool a_along_k,
               const GemmRun& products = {});
-/// One row of tiles that packs and finishes nothing: B is read along its rows, a few at a time.
+/// One row of tiles without packing and finishing: B is read along its rows, a few at a time.
 void run_skinny(const GemmPlan& plan);
-/// A plan with `dot`.
+/// For a plan with `dot`.
 void run_dot(const GemmPlan& plan);
 
 }  // namespace baregrad::kernels

@@ -16,7 +16,7 @@ namespace baregrad::kernels {
 
 namespace {
 
-// Bytes of one parallel chunk of a plain fill: some ten microseconds of memory traffic.
+// Bytes of one parallel chunk of a plain fill: about ten microseconds of memory traffic.
 constexpr std::int64_t kFillBytes = 256 * 1024;
 
 void zero_bytes(char* data, std::int64_t bytes) {
@@ -25,8 +25,8 @@ void zero_bytes(char* data, std::int64_t bytes) {
   });
 }
 
-/// Copies of one element as a block to be stamped down: no alignment needed, and memcpy is as fast
-/// as stores get.
+/// One element, repeated over a block that is copied by memcpy: this needs no alignment, and memcpy
+/// is as fast as stores can be.
 class RepeatedElement {
  public:
   RepeatedElement(const char* element, std::size_t width) {
@@ -173,8 +173,8 @@ void linspace_kernel(const Call& call) {
   const double steps = static_cast<double>(attrs.endpoint ? std::max<std::int64_t>(n - 1, 1) : n);
   const double span = stop - start;
   const double step = span / steps;
-  // A span beyond the greatest double is weighed from both ends; one so small that the step
-  // vanishes is multiplied before it is divided.
+  // If the span overflows a double, interpolate from both ends; if it is so small that the step
+  // underflows, multiply before dividing.
   const bool wide = !std::isfinite(span);
   const bool tiny = step == 0;
   const auto value = [&](std::int64_t i) {
@@ -223,7 +223,7 @@ void tril_kernel(const Call& call) {
 void triu_kernel(const Call& call) {
   const std::int64_t diagonal = call.attrs.as<TriangleAttrs>().diagonal;
   triangle(call, false, [=](std::int64_t r, std::int64_t cols) {
-    // What lies strictly below the diagonal goes.
+    // Elements strictly below the diagonal are cleared.
     return diagonal == std::numeric_limits<std::int64_t>::min()
                ? 0
                : columns_below(r, diagonal - 1, cols);

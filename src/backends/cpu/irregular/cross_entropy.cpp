@@ -1,4 +1,4 @@
-// Cross-entropy of rows of logits with classes: forward and gradient, each in one walk.
+// Cross-entropy of rows of logits with classes: forward and backward, each in one pass.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ namespace {
 // Logits of one parallel chunk.
 constexpr std::int64_t kLogitGrain = 8192;
 
-/// What both ways need to know of a row: the loss is (1 - smoothing) w[class] (-log p[class]) +
+/// What forward and backward need of a row: the loss is (1 - smoothing) w[class] (-log p[class]) +
 /// smoothing / C * sum of w[c] (-log p[c]).
 template <class T>
 struct Classes {
@@ -39,8 +39,8 @@ struct Classes {
   double weight_of(std::int64_t c) const {
     return weight == nullptr ? 1.0 : static_cast<double>(weight[c]);
   }
-  /// The class of a row, -1 where it does not count. Read once and checked where it is used: the
-  /// memory may be borrowed, and have changed since all classes were checked.
+  /// The class of a row, -1 where it is ignored. Read once and checked where it is used: the memory
+  /// may be borrowed, and may have changed since all classes were checked.
   std::int64_t class_of(std::int64_t row) const {
     std::int64_t c = target[row];
     asm("" : "+r"(c));

@@ -1,10 +1,10 @@
-// Kernels that pick and place by position or mask. Positions were checked against their axes, but
-// they may lie in borrowed memory that another thread writes to: each is read once, and the value
-// that was read is checked again before it is used. What comes out then is undefined, but nothing
-// outside the operands is touched.
+// Kernels that read and write by position or mask. Positions were checked against their axes, but
+// they may be in borrowed memory that another thread writes to: each is read once, and the value is
+// checked again before it is used. Results are undefined in that case, but nothing outside the
+// operands is accessed.
 //
-// What is written is split so that no two chunks share an element: positions may repeat, and the
-// last of them (or the order of additions) must not depend on the number of threads.
+// Writes are split so that no two chunks share an element: positions may repeat, and the last of
+// them (or the order of additions) must not depend on the number of threads.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -23,8 +23,8 @@ namespace baregrad::kernels {
 
 namespace {
 
-// Where positions may repeat, only what lies beside them can be split: in pieces of some cache
-// lines.
+// Where positions may repeat, only the dimensions beside them can be split: into pieces of some
+// cache lines.
 constexpr std::int64_t kSharedRun = 128;
 // With fewer positions than this, runs are followed even where they are not contiguous.
 constexpr std::int64_t kFewPositions = 16;
@@ -33,12 +33,12 @@ std::int64_t width_of(const View& v) noexcept {
   return static_cast<std::int64_t>(itemsize(v.dtype));
 }
 
-/// Reads an index; negative ones count from the end. Always in [0, size): what has left the range
-/// since it was checked becomes 0. size >= 1.
+/// Reads an index; negative ones count from the end. Always in [0, size): an index that has left
+/// the range since it was checked becomes 0. size >= 1.
 inline std::int64_t load_position(const char* at, std::int64_t size) noexcept {
   std::int64_t i = 0;
   std::memcpy(&i, at, sizeof i);
-  // The compiler must not read it a second time.
+  // Keeps the compiler from reading it a second time.
   asm("" : "+r"(i));
   const auto is_inside = [size](std::int64_t position) {
     return static_cast<std::uint64_t>(position) < static_cast<std::uint64_t>(size);
@@ -152,7 +152,7 @@ class Positions {
   };
 
   /// At most kMost tensors. What the inner loop reads is copied to locals: the compiler must assume
-  /// that a store of elements changes anything else.
+  /// that a store of elements changes any other memory.
   template <std::size_t kMost, class Visit>
   void walk_axes(std::int64_t begin, std::int64_t end, Visit visit) const {
     struct Cursor {
@@ -189,7 +189,7 @@ class Positions {
       }
       begin += n;
       if (begin == end) return;
-      // Back to the start of the run, then on to the next one.
+      // Back to the start of the run, then to the next one.
       move(last_axis, -coordinate[last]);
       coordinate[last] = 0;
       next_index(coordinate.data(), last_axis, size, move);
@@ -233,7 +233,7 @@ struct LineView {
   LineView& operator=(const LineView&) = delete;
 };
 
-/// move(dense, dense stride, indexed, indexed stride, n) over all positions and all that lies
+/// move(dense, dense stride, indexed, indexed stride, n) over all positions and the dimensions
 /// beside them. `shared`: positions are not split among chunks, and come in order.
 template <class Move>
 void walk_indexed(const View& dense, const View& indexed, std::span<const View> tensors, int axis,
@@ -348,15 +348,15 @@ void walk_scatter(const Call& call, Place place) {
 
 // ---- Masks -----------------------------------------------------------------------------------
 
-// Counting a mask's chunks gives each its place in the output; a fixed number of them needs no
-// memory but the stack's.
+// The true elements of each chunk are counted first: that gives the chunk's place in the output. A
+// fixed number of chunks needs no memory beyond the stack.
 constexpr std::int64_t kMaskChunks = 64;
 constexpr std::int64_t kMaskGrain = 8192;
 constexpr std::int64_t kMaskBlock = 256;
 
-/// write(positions, n, first) for the true elements of a row-major mask, some at a time; `first` is
-/// how many come before them. The positions may be overwritten. Writes exactly `room` of them:
-/// where the mask has changed since they were counted, some are left out, or are 0.
+/// write(positions, n, first) for the true elements of a row-major mask, in batches; `first` is how
+/// many precede them. The callee may overwrite the positions. Writes exactly `room` elements: if
+/// the mask has changed since they were counted, some are left out, or are 0.
 template <class Write>
 void for_true(const View& mask, std::int64_t room, Write write) {
   const auto* flags = static_cast<const char*>(mask.data);
@@ -379,7 +379,7 @@ void for_true(const View& mask, std::int64_t room, Write write) {
         begin == last_begin ? room : before[static_cast<std::size_t>(begin / grain) + 1];
     std::array<std::int64_t, kMaskBlock> found;
     for (std::int64_t i = begin; i < end; i += kMaskBlock) {
-      // Without a branch: which elements are true is anybody's guess.
+      // Without a branch, which could not be predicted.
       std::size_t count = 0;
       for (std::int64_t j = i; j < std::min(i + kMaskBlock, end); ++j) {
         found[count] = j;
@@ -415,7 +415,7 @@ void index_put_kernel(const Call& call) {
               std::int64_t n) {
         constexpr auto kWidth = static_cast<std::int64_t>(sizeof(T));
         if (x_step == kWidth && value_step == kWidth) {
-          // Constant steps, so that it becomes vector code.
+          // Constant strides, so that the loop is vectorised.
           for (std::int64_t j = 0; j < n; ++j) add_element<T>(x + j * kWidth, value + j * kWidth);
         } else {
           for (std::int64_t j = 0; j < n; ++j) {
@@ -445,7 +445,7 @@ void gather_kernel(const Call& call) {
   const int axis = call.attrs.as<AlongAttrs>().axis;
   const std::int64_t size = x.shape[axis];
   const std::int64_t stride = x.strides[axis] * width_of(x);
-  // Along the axis x stands still: the positions move it.
+  // x has stride 0 along the axis: the positions choose the elements.
   std::array<std::int64_t, kMaxDims> still{};
   std::copy_n(x.strides, x.ndim, still.begin());
   still[static_cast<std::size_t>(axis)] = 0;

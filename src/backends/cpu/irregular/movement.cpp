@@ -1,4 +1,4 @@
-// Kernels of concat, roll and pad: blocks of elements copied from here to there.
+// Kernels of concat, roll and pad: copies of blocks of elements.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -39,7 +39,7 @@ void roll_kernel(const Call& call) {
   const View& x = call.in[0];
   const View& out = call.out[0];
   if (numel(x) == 0) return;
-  // A shifted axis falls into two pieces that change places; k shifted axes make 2^k blocks.
+  // A shifted axis is cut into two pieces that are exchanged; k shifted axes make 2^k blocks.
   std::array<int, kMaxDims> shifted{};
   int count = 0;
   for (int i = 0; i < x.ndim; ++i) {

@@ -18,16 +18,16 @@ namespace baregrad::kernels {
 
 namespace {
 
-// Elements of one parallel chunk: sorting costs some ten times what a copy does.
+// Elements of one parallel chunk: sorting costs about ten times as much as a copy.
 constexpr std::int64_t kOrderGrain = 4096;
 // Lines along an axis that is not the last are read side by side, a cache line of float32 at a
-// time, as long as together they stay below this many elements.
+// time, as long as together they have fewer elements than this.
 constexpr std::int64_t kMaxLinesAtOnce = 16;
 constexpr std::int64_t kElementsAtOnce = 65536;
-// Lines shorter than this many elements per byte of key are merged, longer ones counted.
+// Lines shorter than this many elements per byte of key are merge sorted, longer ones radix sorted.
 constexpr std::int64_t kRadixPerKeyByte = 64;
 constexpr std::int64_t kInsertionRun = 16;
-// Up to this many of the top are kept in a heap; more, and the whole line is sorted.
+// Up to this many of the top elements are kept in a heap; for more, the whole line is sorted.
 constexpr std::int64_t kHeapTop = 128;
 
 // ---- Keys
@@ -38,7 +38,7 @@ using KeyOf = std::conditional_t<
     std::conditional_t<sizeof(T) == 2, std::uint16_t,
                        std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
 
-/// Elements as kernels read them: a borrowed bool may hold any byte.
+/// Elements as kernels read them: the byte of a borrowed bool may have any value.
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 
@@ -89,7 +89,7 @@ Stored<T> value_of(KeyOf<T> key) {
   }
 }
 
-/// The key tells all: neither NaN, of which there are many, nor the negative zero.
+/// Whether the key determines the bits: not for NaN, which has many, nor for negative zero.
 template <class T>
 bool is_exact(Stored<T> value) {
   if constexpr (std::is_integral_v<T>) {
@@ -102,8 +102,8 @@ bool is_exact(Stored<T> value) {
 
 // ---- Sorting keys
 
-// Four kinds of items serve all dtypes. Narrow keys are widened: the passes over bytes that they do
-// not have are never made.
+// Four kinds of items serve all dtypes. Narrow keys are widened: passes over the added bytes are
+// skipped.
 template <class Key>
 struct KeyItem {
   Key key;
@@ -118,7 +118,7 @@ constexpr bool kIndexed = false;
 template <class Key>
 constexpr bool kIndexed<IndexedItem<Key>> = true;
 
-/// Stable. The result stands in `a` or in `b`, as the return value says.
+/// Stable. The result is in `a` or in `b`; the pointer to it is returned.
 template <class Item>
 Item* merge_sort(Item* a, Item* b, std::int64_t n) {
   for (std::int64_t run = 0; run < n; run += kInsertionRun) {
@@ -151,8 +151,8 @@ Item* merge_sort(Item* a, Item* b, std::int64_t n) {
   return a;
 }
 
-/// body(begin, end) over [0, n), in pieces between which a long sort can be given up. Inlined, with
-/// one call of the body: what the loops of a body have in registers stays there.
+/// body(begin, end) over [0, n), in pieces between which a long sort can be interrupted. Inlined,
+/// with one call of the body, so that its loops keep their values in registers.
 template <class Body>
 BAREGRAD_ALWAYS_INLINE void in_pieces(std::int64_t n, Body body) {
   constexpr std::int64_t kPiece = 1 << 20;
@@ -165,8 +165,8 @@ BAREGRAD_ALWAYS_INLINE void in_pieces(std::int64_t n, Body body) {
   }
 }
 
-/// Counting sort byte by byte from the lowest: stable, time linear in n. Bytes that are the same in
-/// all keys are left out.
+/// Counting sort byte by byte from the lowest: stable, time linear in n. Bytes that are equal in
+/// all keys are skipped.
 template <class Item>
 Item* radix_sort(Item* a, Item* b, std::int64_t n, int key_bytes) {
   std::array<std::array<std::int64_t, 256>, 8> counts;
@@ -197,8 +197,8 @@ Item* sort_items(Item* a, Item* b, std::int64_t n, int key_bytes) {
   return n < kRadixPerKeyByte * key_bytes ? merge_sort(a, b, n) : radix_sort(a, b, n, key_bytes);
 }
 
-/// Room for items that lasts for a chunk: on the stack when it is little, else from the allocator
-/// of the thread that called the op.
+/// Memory for the items of a chunk: on the stack when small, else from the allocator of the thread
+/// that called the op.
 class LineScratch {
  public:
   explicit LineScratch(Allocator& allocator) : allocator_(allocator) {}
@@ -258,7 +258,7 @@ LineJob line_job(const View& x, int axis) {
 }
 
 /// Lines `line` .. `line + lines - 1` of slab `slab`. False, with nothing written, when items
-/// without positions cannot say which of several equal elements comes first.
+/// without positions cannot decide which of several equal elements comes first.
 template <class T, class Item>
 bool sort_block(const LineJob& job, std::int64_t slab, std::int64_t line, std::int64_t lines,
                 LineScratch& scratch) {
@@ -380,7 +380,8 @@ std::int64_t unique_items(const Call& call, std::int64_t n) {
   std::int64_t found = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const auto at = static_cast<std::int64_t>(sorted[i].index);
-    // Numbers and NaN are told apart by their key; NaN equals nothing, not even itself.
+    // Numbers and NaN are distinguished by their keys; NaN is not equal to anything, not even
+    // itself.
     const bool nan = !std::is_integral_v<T> && static_cast<KeyOf<T>>(sorted[i].key) == kAllBits<T>;
     if (i == 0 || sorted[i].key != sorted[i - 1].key || nan) {
       values[found] = x[at];

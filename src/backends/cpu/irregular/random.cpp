@@ -18,15 +18,15 @@ namespace {
 
 // Elements of one parallel chunk: a multiple of every tile, so that tiles start on whole blocks.
 constexpr std::int64_t kRandomGrain = 16384;
-// Random blocks computed at a time: 1 KB, which stays in L1 beside what is made of it.
+// Random blocks computed at a time: 1 KB, which stays in L1 together with the results.
 constexpr std::int64_t kTileBlocks = 64;
 
 std::uint64_t word64(const std::uint32_t* words, std::int64_t i) {
   return words[2 * i] | std::uint64_t{words[2 * i + 1]} << 32;
 }
 
-/// body(first, count, words) for tiles of 0..n-1; block b of the sequence serves the elements
-/// b * kPerBlock and on, and `words` starts with the block of element `first`.
+/// body(first, count, words) for tiles of 0..n-1. Block b of the sequence gives the elements from b
+/// * kPerBlock on; `words` starts with the block of element `first`.
 template <std::int64_t kPerBlock, class Body>
 void for_tiles(const Generator::State& state, std::int64_t n, Body body) {
   parallel::parallel_for(n, kRandomGrain, [&](std::int64_t begin, std::int64_t end) {
@@ -76,7 +76,7 @@ void uniform(const Call& call, T* out, std::int64_t n) {
   const double low = call.attrs.as<RandomRealAttrs>().first;
   const double high = call.attrs.as<RandomRealAttrs>().second;
   // The least and the greatest value of T inside [low, high). Where there is none (the bounds are
-  // equal, or lie between two neighbours), everything becomes the value nearest to low.
+  // equal, or between two neighbours), all results are the value nearest to low.
   const double least = -static_cast<double>(round_down<T>(-low));
   const T top = round_down<T>(high);
   const double greatest = static_cast<double>(static_cast<double>(top) < high ? top : below(top));
@@ -104,8 +104,8 @@ void uniform(const Call& call, T* out, std::int64_t n) {
 }
 
 // ---- Normal: Box-Muller in double
-// Logarithm, sine and cosine are our own: the same bits with every C library, and no branches, so
-// that the compiler makes vectors of the loop over pairs.
+// Logarithm, sine and cosine are implemented here: the same bits with every C library, and no
+// branches, so that the compiler vectorises the loop over pairs.
 
 constexpr std::int64_t kMaxPairs = kTileBlocks * 2;
 
@@ -147,7 +147,7 @@ inline Point cos_sin_of_turns(double t) {
   constexpr double kShift = 0x1.8p52;
   const double shifted = t * 4 + kShift;
   const double a = (t - (shifted - kShift) * 0.25) * 6.28318530717958647693;
-  const double z = a * a;  // a: at most an eighth of a turn either way
+  const double z = a * a;  // |a| is at most an eighth of a turn
   double sine = -1.0 / 1307674368000.0;
   sine = sine * z + 1.0 / 6227020800.0;
   sine = sine * z - 1.0 / 39916800.0;
@@ -164,8 +164,8 @@ inline Point cos_sin_of_turns(double t) {
   cosine = cosine * z - 1.0 / 720.0;
   cosine = cosine * z + 1.0 / 24.0;
   cosine = 1 - (0.5 * z - z * z * cosine);
-  // One quarter on, (x, y) becomes (-y, x): odd quarters swap, and the signs follow from the lowest
-  // two bits.
+  // A quarter turn maps (x, y) to (-y, x): odd quarters exchange them, and the signs follow from
+  // the lowest two bits.
   const std::uint64_t quarter = std::bit_cast<std::uint64_t>(shifted);
   const std::uint64_t swap = std::uint64_t{0} - (quarter & 1);
   const std::uint64_t c = std::bit_cast<std::uint64_t>(cosine);
@@ -177,13 +177,14 @@ inline Point cos_sin_of_turns(double t) {
   return {std::bit_cast<double>(x ^ x_sign), std::bit_cast<double>(y ^ y_sign)};
 }
 
-/// An unsigned 32-bit integer by way of the signed conversion, the only one baseline vectors have.
+/// An unsigned 32-bit integer, through the signed conversion: the only one that baseline vectors
+/// have.
 inline double word_to_double(std::uint32_t word) {
   return static_cast<double>(static_cast<std::int32_t>(word ^ 0x80000000U)) + 0x1p31;
 }
 
 /// The two uniform numbers of pair i: the first in (0, 1], the second in [0, 1), in steps of 2^-32,
-/// or 2^-53 for doubles. So tails reach 6.6 deviations, or 8.5, and are never infinite.
+/// or 2^-53 for doubles. So normal numbers reach 6.6 deviations, or 8.5, and are never infinite.
 template <class T>
 Point uniform_pair(const std::uint32_t* words, std::int64_t i) {
   if constexpr (std::is_same_v<T, double>) {
@@ -228,8 +229,9 @@ void normal(const Call& call, T* out, std::int64_t n) {
       });
 }
 
-/// An integer below `range` from 64 random bits: the upper half of their product. Some values come
-/// up more often than others by at most range / 2^64 of their share, which no test can see.
+/// An integer below `range` from 64 random bits: the upper half of their product. Some values are
+/// more probable than others, by at most range / 2^64 of their probability, which no test can
+/// detect.
 std::uint64_t below_range(std::uint64_t bits, std::uint64_t range) {
   __extension__ using UInt128 = unsigned __int128;
   return static_cast<std::uint64_t>(UInt128{bits} * range >> 64);
@@ -305,8 +307,8 @@ void bernoulli_kernel(const Call& call) {
         call.random, numel(out), [&](std::int64_t first, std::int64_t count, const auto* words) {
           for (std::int64_t i = 0; i < count; ++i) {
             const double p = given != nullptr ? static_cast<double>(given[first + i]) : fixed;
-            // Half a step up, so that the probability is p rounded to the nearest step; the sum is
-            // exact, 0 never and 1 always succeeds.
+            // Half a step is added, so that the probability is p rounded to the nearest step; the
+            // sum is exact, 0 never succeeds and 1 always does.
             bool one = false;
             if constexpr (std::is_same_v<T, double>) {
               one = static_cast<double>(word64(words, i) >> 12) + 0.5 < p * 0x1p52;

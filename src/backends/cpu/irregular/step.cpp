@@ -1,4 +1,5 @@
-// The walk of an optimizer's step: a line of all elements, cut into chunks; staging where needed.
+// The walk of an optimizer's step: the sequence of all elements, cut into chunks; staging where
+// needed.
 #include "backends/cpu/irregular/step.h"
 
 #include <algorithm>
@@ -13,11 +14,11 @@ namespace baregrad::kernels {
 
 namespace {
 
-// Elements of one parallel chunk: some microseconds, and a few hundred chunks of ten million.
+// Elements of one parallel chunk: some microseconds; ten million elements are a few hundred chunks.
 constexpr std::int64_t kStepGrain = 16384;
 // Tensors begin at multiples of this, so that chunks inside a tensor begin at a cache line.
 constexpr std::int64_t kLine = 64;
-// Elements staged at a time: five tiles of doubles and a raw one stay in L1.
+// Elements staged at a time: five tiles of doubles and one of raw elements stay in L1.
 constexpr std::int64_t kTile = 512;
 
 struct StepScratch {
@@ -61,8 +62,7 @@ bool is_direct(const View& v, DType compute) noexcept {
   return v.dtype == compute && is_aligned(v.data, compute) && is_contiguous(v);
 }
 
-/// The elements [begin, begin + n) of an operand as a kernel takes them: where they lie, or in a
-/// tile.
+/// The elements [begin, begin + n) of an operand for a kernel: in place, or in a tile.
 void* read(const View& v, DType compute, std::int64_t begin, std::int64_t n, char* tile, char* raw,
            const KernelTable& table) {
   const auto width = static_cast<std::int64_t>(itemsize(v.dtype));
@@ -124,7 +124,7 @@ void StepList::add(StepRule rule, std::size_t numbers, std::span<const View> ope
   length_ = checked_add(length_, checked_add(n, kLine - 1, "step") / kLine * kLine, "step");
 }
 
-/// f(chunk, item, begin, n) for every item's part of every chunk.
+/// f(chunk, item, begin, n) for each item's part of each chunk.
 template <class F>
 void StepList::walk(F&& f) const {
   if (length_ == 0) return;

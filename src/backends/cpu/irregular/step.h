@@ -1,5 +1,5 @@
-// One step of an optimizer over many tensors: one pass over memory, whatever their number and
-// sizes. Clipping of gradients and moving averages of weights go the same way.
+// One step of an optimizer over many tensors: one pass over memory, for any number of tensors of
+// any size. Clipping of gradients and moving averages of weights use it too.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace baregrad::kernels {
 
-/// What is done to the operands, in this order of them. All have one shape. The second is only
+/// The update rule, with its operands in order. All operands have one shape. The second one is only
 /// read, the others are updated.
 enum class StepRule : std::uint8_t {
   Sgd,                      // parameter, gradient
@@ -23,28 +23,28 @@ enum class StepRule : std::uint8_t {
   RmsPropCenteredMomentum,  // parameter, gradient, mean of squares, mean, momentum
   Adagrad,                  // parameter, gradient, sum of squares
   Lion,                     // parameter, gradient, mean
-  Lerp,                     // average, value: moved by rate1 of the way
+  Lerp,                     // average, value: average += rate1 * (value - average)
   Scale,                    // value: times lr
   Clamp,                    // value: into [-lr, lr], NaN stays
 };
 inline constexpr int kNumStepRules = 12;
 inline constexpr std::size_t kMaxStepOperands = 5;
 
-/// The numbers of one step, in double, made once for all tensors that share them.
+/// The numbers of one step, in double, computed once for all tensors that share them.
 struct StepNumbers {
-  double lr = 0;            ///< of the update; Adam's is corrected for the mean's first steps
-  double sign = 1;          ///< of the gradient: -1 climbs
-  double shrink = 1;        ///< times the parameter before all else: 1 - lr * weight_decay
+  double lr = 0;            ///< of the update; Adam's includes the bias correction of the mean
+  double sign = 1;          ///< of the gradient: -1 for ascent
+  double shrink = 1;        ///< factor of the parameter, applied first: 1 - lr * weight_decay
   double weight_decay = 0;  ///< times the parameter, added to the gradient; 0 adds nothing
-  double beta1 = 0;         ///< kept of the mean, or of the momentum
-  double rate1 = 0;         ///< taken of the gradient into it
+  double beta1 = 0;         ///< decay of the mean, or of the momentum
+  double rate1 = 0;         ///< weight of the gradient in it
   double beta2 = 0;         ///< likewise of squares; of Lion's mean
   double rate2 = 0;
   double scale2 = 1;  ///< Adam: 1 / sqrt(1 - beta2^t)
   double eps = 0;
   double momentum = 0;    ///< RmsProp's
   bool nesterov = false;  ///< SgdMomentum
-  bool first = false;     ///< SgdMomentum: there is no momentum yet, it becomes the gradient
+  bool first = false;     ///< SgdMomentum: first step, the momentum becomes the gradient
 };
 
 /// n elements of f32 or f64 of each operand, contiguous. An operand may be exactly another.
@@ -53,32 +53,33 @@ using StepFn = void (*)(void* const* operands, std::int64_t n, const StepNumbers
 /// The sum of the squares of n contiguous elements of f32 or f64, in double.
 using SquareSumFn = double (*)(const void* x, std::int64_t n);
 
-/// By type: 0 float32, 1 float64. The rules and the sum have the same bits on every instruction set
-/// but Reference: they only add, multiply, divide and take roots, in one order.
+/// By type: 0 float32, 1 float64. Rules and sums have the same bits on every instruction set but
+/// Reference: they only use additions, products, quotients and square roots, in one order.
 struct StepKernels {
   StepFn step[kNumStepRules][2] = {};
   SquareSumFn square_sum[2] = {};
 };
 
-/// Tensors to walk over together. All elements stand in one line, which is cut into chunks by its
-/// length alone. Any layout; f16 and bf16 are computed in f32, and the types of the operands may
-/// differ so far. Filled anew for every walk: once its memory has grown, nothing is allocated.
+/// Tensors to be processed in one walk. Their elements form one sequence, which is cut into chunks
+/// by its length alone. Any layout; f16 and bf16 are computed in f32, and operands may differ in
+/// these types. Refilled for every walk: once its memory has grown, nothing is allocated.
 class StepList {
  public:
   void clear() noexcept;
-  /// To be named in add.
+  /// The index to pass to add().
   std::size_t add_numbers(const StepNumbers& numbers);
-  /// As many operands as the rule takes, of one shape. Their shapes and strides must live until the
-  /// walk. Only the second may repeat elements (stride 0).
+  /// As many operands as the rule has, of one shape. Their shapes and strides must live until the
+  /// walk. Only the second one may repeat elements (stride 0).
   void add(StepRule rule, std::size_t numbers, std::span<const View> operands);
 
   void run() const;
-  /// Of the first operands, in double; bits depend on the shapes alone. May allocate.
+  /// The sum of squares of the first operands, in double; its bits depend on the shapes alone. May
+  /// allocate.
   double square_sum();
 
  private:
   struct Item {
-    std::int64_t begin;  // in the line
+    std::int64_t begin;  // in the sequence
     std::int64_t numel;
     std::size_t numbers;
     StepRule rule;
@@ -93,7 +94,7 @@ class StepList {
   std::vector<StepNumbers> numbers_;
   std::vector<Item> items_;
   std::vector<double> partials_;
-  std::int64_t length_ = 0;  // of the line
+  std::int64_t length_ = 0;  // of the sequence
 };
 
 }  // namespace baregrad::kernels

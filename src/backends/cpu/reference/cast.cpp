@@ -25,8 +25,8 @@ auto read(const void* data, std::int64_t i) {
     return static_cast<const T*>(data)[i];
 }
 
-/// A double that narrows as the integer itself would: exact, or with an odd last bit where digits
-/// had to go.
+/// A double that narrows to the same value as the integer itself: exact, or with an odd last bit
+/// where digits were dropped (round to odd).
 template <class Int>
 double double_rounded_to_odd(Int value) {
   const bool negative = value < 0;
@@ -49,7 +49,7 @@ To convert(From value) {
       return To(static_cast<double>(value));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if (std::isnan(value)) return 0;
-    // Bounds are one beyond the range: powers of two, which every float type holds.
+    // The bounds are one beyond the range: powers of two, which every float type can represent.
     const From end = std::ldexp(From{1}, std::numeric_limits<To>::digits);
     if (value >= end) return std::numeric_limits<To>::max();
     if (value <= (std::is_signed_v<To> ? -end : From{0})) return std::numeric_limits<To>::min();

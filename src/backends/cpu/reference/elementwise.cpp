@@ -1,4 +1,4 @@
-// Elementwise ops one number at a time; approximated float32 results are rounded from double.
+// Elementwise ops one number at a time; approximate float32 functions are computed in double.
 #include <cstdint>
 #include <type_traits>
 
@@ -18,7 +18,7 @@ F make_functor(const double* params) {
     return F{};
 }
 
-/// What F computes in where elements are T.
+/// The type in which F computes elements of T.
 template <class F, class T>
 using Number = Scalar<std::conditional_t<
     std::is_base_of_v<functors::Approximate, F> && std::is_same_v<T, float>, double, T>>;
@@ -30,7 +30,7 @@ Number<F, T> element(const void* data, std::int64_t i) {
   return Number<F, T>::load(static_cast<Raw>(static_cast<const typename Scalar<T>::Raw*>(data)[i]));
 }
 
-/// Element i of input k, which floats may have only one of.
+/// Element i of input k; a float input may have only one element.
 template <class F, class T>
 Number<F, T> input(const void* const* in, int k, std::int64_t i, std::uint32_t repeated) {
   const bool one = std::is_floating_point_v<T> && (repeated >> k & 1U) != 0;
@@ -89,8 +89,8 @@ void compare(const void* const* in, void* out, std::int64_t n, const double*, st
   }
 }
 
-/// The 16-bit float after x towards y, by their bits; kInfinity are those of infinity. On the line
-/// of all values neighbours are one apart, and both zeros are 0.
+/// The 16-bit float next to x towards y, by their bits; kInfinity is the bit pattern of infinity.
+/// Values are mapped to integers in which neighbours differ by one and both zeros are 0.
 template <std::int32_t kInfinity>
 std::uint16_t next_half(std::uint16_t x, std::uint16_t y) {
   constexpr std::int32_t kSign = 0x8000;
@@ -103,13 +103,13 @@ std::uint16_t next_half(std::uint16_t x, std::uint16_t y) {
   const std::int32_t to = (y & kSign) != 0 ? -y_size : y_size;
   if (from == to) return y;
   const std::int32_t next = from < to ? from + 1 : from - 1;
-  // A step that ends at zero keeps the sign of where it began.
+  // A step that ends at zero keeps the sign of its start.
   const bool negative = next < 0 || (next == 0 && from < 0);
   return static_cast<std::uint16_t>(negative ? kSign - next : next);
 }
 
-/// Elements of float16 or bfloat16: of all ops only this one is about their own neighbours, which
-/// float32 would round away.
+/// Elements of float16 or bfloat16. Only this op needs the neighbours in these types, which float32
+/// would round away.
 template <std::int32_t kInfinity>
 void nextafter_half(const void* const* in, void* out, std::int64_t n, const double*,
                     std::uint32_t repeated) {

@@ -26,7 +26,7 @@ double activate(double x, Activation activation) {
   return x;
 }
 
-/// Floats in double, integers modulo 2^64 (of which any narrower width is a part), bools as 0 or 1.
+/// Floats in double, integers modulo 2^64 (which determines every narrower width), bools as 0 or 1.
 template <class T>
 struct WideArithmetic {
   static constexpr bool kFloat = !std::is_integral_v<T>;

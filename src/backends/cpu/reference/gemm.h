@@ -1,4 +1,4 @@
-// The plain matrix product: what every other is tested against.
+// The plain matrix product, which all other implementations are tested against.
 #pragma once
 
 #include "backends/cpu/gemm/gemm.h"

@@ -1,4 +1,4 @@
-// Reductions, arg-reductions and softmax rows as one would write them on a slate.
+// Reductions, arg-reductions and softmax rows, written out in the plainest form.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -120,7 +120,8 @@ std::int64_t arg_extreme(const void* x_in, std::int64_t n) {
   return best;
 }
 
-/// exp(x - max); exp would magnify the rounding of the difference, so that is multiplied back in.
+/// exp(x - max). exp would magnify the rounding error of the difference, so the result is corrected
+/// by it.
 double exp_below(double x, double max) {
   const double diff = x - max;
   const double back = diff - x;
@@ -217,7 +218,7 @@ void register_type(KernelTable& table, DType dtype) {
 }  // namespace
 
 void register_reference_reductions(KernelTable& table) {
-  register_type<std::uint8_t>(table, DType::Bool);  // bytes: a bool may not be loaded from any
+  register_type<std::uint8_t>(table, DType::Bool);  // as bytes: a bool must be 0 or 1
   register_type<std::int8_t>(table, DType::Int8);
   register_type<std::int16_t>(table, DType::Int16);
   register_type<std::int32_t>(table, DType::Int32);

@@ -1,4 +1,4 @@
-// Every reference kernel, put into the table.
+// Puts all reference kernels into the table.
 #include "backends/cpu/reference/reference.h"
 
 namespace baregrad::kernels {

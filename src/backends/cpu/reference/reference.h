@@ -1,4 +1,4 @@
-// The plain, slow kernels: what every other kernel is tested against.
+// The plain, slow kernels, which all other kernels are tested against.
 #pragma once
 
 #include "backends/cpu/abi.h"
@@ -8,7 +8,7 @@ namespace baregrad::kernels {
 /// Fills every entry that has a reference kernel.
 void register_reference(KernelTable& table);
 
-// Its parts.
+// Parts of register_reference.
 void register_reference_reductions(KernelTable& table);
 void register_reference_conv(KernelTable& table);
 void register_reference_norm(KernelTable& table);

@@ -1,4 +1,4 @@
-// The steps of the optimizers as their papers write them, in double, rounded once at the end.
+// The steps of the optimizers as in their papers, in double, rounded once at the end.
 #include "backends/cpu/irregular/step.h"
 
 #include <cmath>

@@ -1,7 +1,8 @@
 // Casts between all pairs of dtypes.
 //
-// Integers wrap into integers; floats are truncated into integers and held to their range, NaN to
-// 0; everything but zero is true; all else is rounded once, to nearest-even.
+// Integers wrap into integers. Floats are truncated into integers and clamped to their range, NaN
+// gives 0. As bool, everything but zero is true. All other conversions are rounded once, to
+// nearest-even.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -27,7 +28,7 @@ void cast(const void* in, void* out, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = convert<From, To>(x[i]);
 }
 
-// F16C rounds to nearest-even, keeps subnormals and NaN: the same bits as convert.h's.
+// F16C rounds to nearest-even and keeps subnormals and NaN: the same bits as convert.h.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 template <>
 void cast<Float16, float>(const void* in, void* out, std::int64_t n) {
@@ -69,7 +70,7 @@ constexpr CastFn cast_kernel() {
                 (kIsInteger<From> && kIsInteger<To> && sizeof(From) == sizeof(To))) {
     return &copy<sizeof(From)>;
   } else if constexpr (kIsInteger<From> && kIsInteger<To>) {
-    // Wrapping looks at signs only to extend them.
+    // For wrapping, a sign matters only where it is extended.
     using Wide = std::conditional_t<(sizeof(To) > sizeof(From)), From, std::make_unsigned_t<From>>;
     return &cast<Wide, std::make_unsigned_t<To>>;
   } else if constexpr (kIsInteger<From> && std::is_same_v<To, bool>) {

@@ -12,7 +12,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Two units with a latency of 4 or 5 cycles keep 10 chains busy; 12 and two constants still fit
+// Two units with a latency of 4 or 5 cycles need 10 chains; 12 chains and two constants still fit
 // into 16 registers.
 constexpr int kChains = 12;
 
@@ -20,7 +20,7 @@ template <class T>
 double fma_loop(std::int64_t iterations, double* sink) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
-  // Tends to 2, so no chain ever meets a slow denormal.
+  // Tends to 2, so no chain ever reaches a slow denormal.
   const V half = hn::Set(d, T{0.5});
   const V one = hn::Set(d, T{1});
   V chain[kChains];

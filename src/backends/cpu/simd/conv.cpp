@@ -1,4 +1,5 @@
-// The tiles of a convolution: sums in registers, one side by broadcast, the other by vectors.
+// The tiles of a convolution: sums are kept in registers, one operand is broadcast, the other is
+// read as vectors.
 #include "backends/cpu/conv/conv.h"
 
 #include "backends/cpu/gemm/isa/tile.h"
@@ -125,8 +126,8 @@ void conv_pixels(const ConvPixels& t) {
   if (left > 0) pixel_columns<T, kRows, 1>(t, w, c);
 }
 
-/// Rows of the largest tile of sums: two pixels at a time, of two vectors each, stay in registers
-/// too.
+/// Rows of the largest tile of sums: two pixels at a time, of two vectors each, must stay in
+/// registers too.
 constexpr int sum_rows() {
   if (kSanitized || HWY_TARGET == HWY_SCALAR) return 2;
   return HWY_TARGET == HWY_AVX3 ? 12 : 4;
@@ -199,7 +200,7 @@ BG_INLINE void copy_run(const T* HWY_RESTRICT from, T* HWY_RESTRICT to, std::int
     return;
   }
   for (std::int64_t i = 0; i + V::kLanes <= n; i += V::kLanes) V::load(from + i).store(to + i);
-  // The last ones once more, rather than one by one.
+  // The last vector overlaps the one before it: faster than element by element.
   V::load(from + n - V::kLanes).store(to + n - V::kLanes);
 }
 
@@ -222,7 +223,7 @@ void stage_lines(const ConvLines& s) {
   }
 }
 
-/// float64 gets fewer tiles, and no vectors of filters, to keep the library small.
+/// float64 has fewer tiles, and none with vectors of filters, to keep the library small.
 template <class T>
 constexpr int kConvRows = sizeof(T) == 4 || kTileRows<T> <= 8 ? kTileRows<T> : 8;
 
@@ -246,7 +247,7 @@ BG_INLINE void set_conv(ConvKernelsOf& kernels) {
 }  // namespace
 
 void register_conv(KernelTable& table) {
-  auto* kernels = new ConvKernels;  // as long as the table: for ever
+  auto* kernels = new ConvKernels;  // never deleted, like the table
   set_conv<float>(kernels->f32);
   set_conv<double>(kernels->f64);
   table.conv = kernels;

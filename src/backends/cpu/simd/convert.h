@@ -1,7 +1,7 @@
 // One element from one dtype to another, without branches, so that loops over it vectorise.
 //
-// Every result is rounded once, to nearest-even: what would need a stop at an intermediate format
-// is rounded to odd there (an inexact value gets an odd last bit), which the last rounding cannot
+// Every result is rounded once, to nearest-even. Where a conversion needs an intermediate format,
+// it rounds to odd there (an inexact value gets an odd last bit), which the final rounding cannot
 // mistake for a tie.
 #pragma once
 
@@ -43,7 +43,7 @@ BG_INLINE float float_from_half(std::uint16_t half) {
   const std::uint32_t sign = (half & 0x8000u) << 16;
   const std::uint32_t rest = half & 0x7fffu;
   const std::uint32_t normal = (rest << 13) + (112u << 23);
-  // The exponent field of an infinity or a NaN needs as much again; a NaN is made quiet, as F16C
+  // An infinity or a NaN needs the same exponent correction again; a NaN is made quiet, as F16C
   // does.
   const std::uint32_t nan = rest > 0x7c00u ? 0x400000u : 0u;
   const std::uint32_t special = (normal + (112u << 23)) | nan;
@@ -57,7 +57,8 @@ BG_INLINE std::uint16_t half_from_float(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
   const std::uint32_t rest = bits & 0x7fffffffu;
-  // Rounding up may carry into the exponent, and from the greatest half into infinity: both right.
+  // Rounding up may carry into the exponent, and from the greatest half to infinity: both are
+  // right.
   const std::uint32_t normal = (rest - (112u << 23) + 0xfffu + ((rest >> 13) & 1u)) >> 13;
   // The sum's unit in the last place is the least subnormal half.
   const std::uint32_t subnormal =
@@ -143,7 +144,7 @@ BG_INLINE Stored<To> convert(Stored<From> x) {
     return bfloat_from_float(odd_float(x));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     return saturating_trunc<To>(x);
-#if HWY_TARGET != HWY_AVX3  // which converts 64-bit integers itself
+#if HWY_TARGET != HWY_AVX3  // AVX-512 has conversions of 64-bit integers
   } else if constexpr (std::is_integral_v<From> && sizeof(From) == 8 && std::is_same_v<To, float>) {
     return static_cast<float>(odd_double_from(x));
   } else if constexpr (std::is_integral_v<From> && sizeof(From) == 8 &&

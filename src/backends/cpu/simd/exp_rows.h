@@ -1,6 +1,6 @@
-// What kernels of contiguous float32 rows share: vectors and what is left of a row, exponentials
-// less a maximum. Included by ISA-flagged sources only; everything here is local to its translation
-// unit.
+// What kernels of contiguous float32 rows share: whole vectors and the rest of a row, exponentials
+// of differences to a maximum. Included by ISA-flagged sources only; everything here is local to
+// its translation unit.
 #pragma once
 
 #include <hwy/highway.h>
@@ -17,7 +17,7 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr auto kLanes = static_cast<std::int64_t>(hn::MaxLanes(D()));
 
-/// A whole vector at a time, or what is left of a row: the same code for both.
+/// A whole vector at a time, or the rest of a row: the same code for both.
 struct WholeVector {
   HWY_INLINE V load(const float* p) const { return hn::LoadU(D(), p); }
   HWY_INLINE void store(V v, float* p) const { hn::StoreU(v, D(), p); }
@@ -38,14 +38,14 @@ HWY_INLINE void for_vectors(std::int64_t n, const F& f) {
   if (i < n) f(i, PartOfVector{static_cast<std::size_t>(n - i)});
 }
 
-/// What the rounding of diff = x - y lost; NaN where diff is infinite.
+/// The rounding error of diff = x - y; NaN where diff is infinite.
 HWY_INLINE V rounding_error_of(V diff, V x, V y) {
   const V back = hn::Sub(diff, x);
   return hn::Sub(hn::Sub(x, hn::Sub(diff, back)), hn::Add(y, back));
 }
 
-/// exp(x - max) for x <= max. The subtraction rounds and exp would magnify that, so what
-/// it lost goes along.
+/// exp(x - max) for x <= max. The subtraction rounds, and exp would magnify the error, so the error
+/// is passed on to exp.
 HWY_INLINE V exp_below(V x, V max) {
   const D d;
   const V diff = hn::Sub(x, max);
@@ -54,14 +54,14 @@ HWY_INLINE V exp_below(V x, V max) {
     const auto p = math::exp_parts(diff, hn::Neg(lost));
     return math::scale_normal(hn::Add(hn::Set(d, 1.0f), p.s), p.exponent);
   }
-  // An infinite difference leaves a NaN behind; there is nothing to add to 0.
+  // The error of an infinite difference is NaN. Its exponential is 0 without a correction.
   const V rest = hn::IfThenElseZero(hn::Gt(diff, hn::Set(d, -105.0f)), lost);
   const auto p = math::exp_parts(math::at_least(diff, -105.0), hn::Neg(rest));
   return math::scale(hn::Add(hn::Set(d, 1.0f), p.s), p.exponent);
 }
 
 /// The same for a row with one maximum. Where no x of a vector is further from 0 than the maximum,
-/// what the subtraction lost takes two steps instead of five, and is the same.
+/// the rounding error takes two steps instead of five, with the same result.
 class ExpBelow {
  public:
   HWY_INLINE explicit ExpBelow(float max)
@@ -83,7 +83,7 @@ class ExpBelow {
   V limit_;
 };
 
-/// n exponentials, with one maximum for all (kManyTops false) or one each.
+/// n exponentials, with one maximum for all (kManyTops false) or one for each.
 template <bool kManyTops>
 void exp_run(const float* HWY_RESTRICT x, const float* HWY_RESTRICT max, float* HWY_RESTRICT out,
              std::int64_t n) {
@@ -105,9 +105,9 @@ void exp_run(const float* HWY_RESTRICT x, const float* HWY_RESTRICT max, float* 
   for (std::int64_t k = 0; k < n - i; ++k) out[i + k] = lanes[k];
 }
 
-/// Sums of numbers from 0 to 1, kept as sums and what their roundings lost: as good as float64 and
-/// half the work. A sum starts at 1, so that no addend is greater and each loss is exact. The
-/// losses are summed plainly, and equal addends lose alike: good for kMost vectors, not for more.
+/// Sums of numbers from 0 to 1, kept as sums and their rounding errors: as accurate as float64 at
+/// half the work. A sum starts at 1, so no addend is greater and each error is exact. The errors
+/// are summed plainly, and equal addends have equal errors: good for at most kMost vectors.
 class UnitSum {
  public:
   static constexpr std::int64_t kMost = 512;
@@ -139,8 +139,8 @@ class UnitSum {
 
 bool is_finite(float x) { return x - x == 0; }
 
-/// The greatest of a row, or NaN. A NaN may go unseen beside finite numbers: it shows in the row's
-/// exponentials and their sum.
+/// The maximum of the row, or NaN. A NaN beside finite numbers may be missed: it then shows in the
+/// exponentials of the row and their sum.
 float max_of_row(const float* x, std::int64_t n) {
   const D d;
   float max = x[0];
@@ -154,7 +154,7 @@ float max_of_row(const float* x, std::int64_t n) {
       a3 = hn::Max(a3, hn::LoadU(d, x + i + 3 * kLanes));
     }
     for (; i + kLanes <= n; i += kLanes) a0 = hn::Max(a0, hn::LoadU(d, x + i));
-    // Looking twice at an element changes nothing.
+    // Reading an element twice does not change the maximum.
     a1 = hn::Max(a1, hn::LoadU(d, x + n - kLanes));
     max = hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(a0, a1), hn::Max(a2, a3))));
     if (is_finite(max)) return max;
@@ -162,7 +162,7 @@ float max_of_row(const float* x, std::int64_t n) {
   return extreme_of<float, true>(x, n);
 }
 
-/// The sum of a row's exponentials, which go to `out` where kStore.
+/// The sum of the exponentials of a row, which are stored in `out` where kStore.
 template <bool kStore>
 double exp_sum(const float* HWY_RESTRICT x, float max, float* HWY_RESTRICT out, std::int64_t n) {
   const D d;

@@ -1,7 +1,7 @@
 // The loops around elementwise functors, and which loop serves an op at a compute type.
 //
-// Floats go through Vec<T>, the rest of each run in a vector of its own: an element's value does
-// not depend on where it stands. Everything else is exact at any width and is left to the
+// Floats go through Vec<T>, the rest of each run in a vector of its own: the value of an element
+// does not depend on its position. Everything else is exact at any vector width and is left to the
 // compiler as a plain loop. `out` may be an input of the same item size, so no loop reads an
 // element after a later one was written: hence `ivdep`.
 #pragma once
@@ -43,10 +43,10 @@ using LoopType = std::conditional_t<kHas<F, functors::Copying> ||
 
 // ---- Floats: vectors ----------------------------------------------------------------------------
 
-// Vectors of one turn of a loop. Cheap bodies are bound by the loop around them.
+// Vectors of one iteration. Cheap bodies are limited by the overhead of the loop.
 constexpr std::size_t kUnroll = 4;
 
-/// An operand that moves along.
+/// An operand with one element for each result.
 template <class T>
 struct VecRun {
   const T* at;
@@ -56,7 +56,7 @@ struct VecRun {
   BG_INLINE void advance(std::size_t vectors) { at += vectors * Vec<T>::kLanes; }
 };
 
-/// One element in a register.
+/// One element for all results, in a register.
 template <class T>
 struct VecOne {
   Vec<T> value;
@@ -68,8 +68,8 @@ struct VecOne {
   BG_INLINE void advance(std::size_t) {}
 };
 
-/// One or the other: a single element fills `tile`, which is read again and again. Costs room for
-/// one loop, where a loop for each mix of operands would take several.
+/// Either kind: a single element fills `tile`, which is read again and again. This needs one loop
+/// in the binary, where a loop for each mix of operands would need several.
 template <class T>
 struct VecEither {
   using Tile = T[kUnroll * Vec<T>::kLanes];
@@ -125,7 +125,8 @@ void vec_binary(const void* const* in, void* out, std::int64_t n, const double* 
   const F f = make_functor<F>(params);
   auto* const to = static_cast<T*>(out);
   const auto size = static_cast<std::size_t>(n);
-  // 512-bit loads come one a cycle: a second of them shows where a vector takes no more than two.
+  // One 512-bit load is issued per cycle: a second load shows where a vector takes at most two
+  // cycles.
   if constexpr (kCheap<F> && HWY_TARGET == HWY_AVX3) {
     const VecRun<T> x{static_cast<const T*>(in[0])};
     const VecRun<T> y{static_cast<const T*>(in[1])};
@@ -198,7 +199,7 @@ void ternary_plain(const void* const* in, void* out, std::int64_t n, const doubl
 template <class T>
 void where_plain(const void* const* in, void* out, std::int64_t n, const double*, std::uint32_t) {
   static_assert(std::is_unsigned_v<T>);
-  // For AVX-512 GCC does not vectorise a choice between 64-bit elements by bytes.
+  // With AVX-512 flags GCC does not vectorise a choice between 64-bit elements by bytes.
   constexpr bool kByMask = HWY_TARGET == HWY_AVX3 && sizeof(T) == 8;
   const auto* condition = static_cast<const std::uint8_t*>(in[0]);
   const auto* x = static_cast<const T*>(in[1]);

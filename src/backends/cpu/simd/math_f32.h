@@ -11,9 +11,9 @@
 //   exp2 expm1 log1p log2 tanh erf sigmoid silu gelu gelu_tanh  2
 //   all others, computed in f64 and rounded once                0.51
 //
-// except that a logaddexp near 0, where its terms cancel, is exact to 2^-50 absolutely.
-// Special values follow C99 annex F: NaN goes through, denormals are neither flushed nor lost,
-// signs of zeros count. gelu, gelu_tanh, silu and mish of -inf are NaN, as -inf * 0 is.
+// except that a logaddexp near 0, where its terms cancel, is exact to 2^-50 absolutely. Special
+// values follow C99 annex F: NaN propagates, denormals are not flushed, signs of zeros are kept.
+// gelu, gelu_tanh, silu and mish of -inf are NaN, like -inf * 0.
 
 namespace baregrad::kernels::HWY_NAMESPACE::math {
 
@@ -42,13 +42,13 @@ HWY_INLINE V softplus(V x, float beta, float threshold) {
     const W positive = hn::IfThenElseZero(hn::Gt(z, hn::Zero(hn::DFromV<W>())), z);
     return hn::Mul(hn::Add(positive, wide::log1p(e)), splat<W>(1.0 / beta));
   });
-  // A NaN exponential does not come out of log1p as one.
+  // log1p does not propagate a NaN exponential.
   const auto pass =
       hn::Or(hn::Gt(hn::Mul(x, hn::Set(d, beta)), hn::Set(d, threshold)), hn::IsNaN(x));
   return hn::IfThenElse(pass, x, y);
 }
 
-/// Lane by lane: for what is too rare or too far out for vectors.
+/// Lane by lane: for arguments that are too rare or too large for vector code.
 template <class V, class F>
 HWY_INLINE V by_lane(V x, F f) {
   const hn::DFromV<V> d;
@@ -60,8 +60,8 @@ HWY_INLINE V by_lane(V x, F f) {
   return hn::Load(d, lanes);
 }
 
-/// y where |x| is small enough for wide::reduced_sin_cos, else f(x) by lane; each lane by its own
-/// value alone.
+/// y where |x| is small enough for wide::reduced_sin_cos, else f(x) lane by lane. The choice for a
+/// lane depends on its own value alone.
 template <class V, class F>
 HWY_INLINE V by_lane_where_large(V x, V y, F f) {
   const hn::DFromV<V> d;
@@ -70,7 +70,7 @@ HWY_INLINE V by_lane_where_large(V x, V y, F f) {
   return hn::IfThenElse(near, y, by_lane(x, f));
 }
 
-/// sin of a quarter turn's remainder, `ahead` quarter turns further.
+/// sin(x + ahead * pi / 2).
 template <class W>
 HWY_INLINE W sin_of_quarters_ahead(W x, uint64_t ahead) {
   const hn::DFromV<W> d;
@@ -107,7 +107,7 @@ HWY_INLINE V tan(V x) {
   return by_lane_where_large(x, y, [](double v) { return ::tan(v); });
 }
 
-/// asin of |x|: the half-range asin of r and whether r = sqrt((1 - |x|) / 2) stood in for |x|.
+/// asin of |x|: the half-range asin of r, and whether r is sqrt((1 - |x|) / 2) instead of |x|.
 template <class W>
 HWY_INLINE W asin_reduced(W a, hn::Mask<hn::DFromV<W>> folded) {
   const W half = splat<W>(0.5);
@@ -135,7 +135,7 @@ HWY_INLINE V acos(V x) {
     const W a = hn::Abs(w);
     const auto folded = hn::Gt(a, splat<W>(0.5));
     const W p = asin_reduced(a, folded);
-    // acos(|x|), and for negative x its supplement.
+    // acos(|x|), and for negative x pi minus it.
     const W pos = hn::IfThenElse(folded, hn::Add(p, p), hn::Sub(splat<W>(0x1.921fb54442d18p0), p));
     return hn::IfThenElse(hn::Lt(w, hn::Zero(d)), hn::Sub(splat<W>(0x1.921fb54442d18p1), pos), pos);
   });
@@ -154,14 +154,14 @@ HWY_INLINE V atan(V x) {
   return hn::CopySign(y, x);
 }
 
-/// The angle of (x, y).
+/// The angle of the point (x, y).
 template <class V>
 HWY_INLINE V atan2(V y, V x) {
   const V angle = in_f64(y, x, [](auto wy, auto wx) BAREGRAD_LAMBDA_INLINE {
     using W = decltype(wy);
     const hn::DFromV<W> dw;
     const hn::RebindToSigned<decltype(dw)> di;
-    // Finite stand-ins keep inf / inf and 0 / 0 away and give the angles IEEE asks for.
+    // Finite replacements avoid inf / inf and 0 / 0 and give the angles that IEEE requires.
     const W ay = at_most(hn::Abs(wy), 1e300);
     const W ax = at_most(hn::Abs(wx), 1e300);
     const auto steep = hn::Gt(ay, ax);
@@ -182,7 +182,7 @@ HWY_INLINE V sinh(V x) {
     using W = decltype(a);
     const W e = wide::exp(a);
     const W large = hn::Mul(splat<W>(0.5), hn::Sub(e, hn::Div(splat<W>(1.0), e)));
-    // Cancellation leaves 2^-40 at 2^-10; below, the series.
+    // Cancellation leaves 2^-40 at 2^-10; below that, use the series.
     const W small = hn::MulAdd(hn::Mul(hn::Mul(a, a), a), splat<W>(1.0 / 6.0), a);
     return hn::IfThenElse(hn::Lt(a, splat<W>(0x1p-10)), small, large);
   });
@@ -252,14 +252,14 @@ HWY_INLINE V pow(V x, V y) {
     log = hn::IfThenElse(hn::Lt(base, hn::Inf(dw)), log, base);
     return wide::exp(hn::Mul(exponent, log));
   });
-  // A negative base: the sign of an odd exponent, NaN for a fraction. -0 and -inf take fractions.
+  // A negative base: the sign of an odd exponent, NaN for a fraction. -0 and -inf accept fractions.
   const V half = hn::Mul(y, splat<V>(0.5));
   const auto whole = hn::Eq(hn::Floor(y), y);
   const auto odd = hn::And(whole, hn::Ne(hn::Floor(half), half));
   r = hn::IfThenElse(odd, hn::CopySign(r, x), r);
   const auto fraction = hn::And(hn::And(hn::Lt(x, zero), hn::Lt(a, hn::Inf(d))), hn::Not(whole));
   r = hn::IfThenElse(fraction, hn::NaN(d), r);
-  // One to anything, anything to zero, and -1 to an infinity are 1, NaN or not.
+  // 1 to any power, any base to 0, and -1 to an infinity are 1, also with a NaN operand.
   const auto unit = hn::And(hn::Eq(a, one), hn::Eq(hn::Abs(y), hn::Inf(d)));
   const auto is_one = hn::Or(hn::Or(hn::Eq(x, one), hn::Eq(y, zero)), unit);
   return hn::IfThenElse(is_one, one, r);
@@ -272,7 +272,7 @@ HWY_INLINE V hypot(V x, V y) {
   const V r = in_f64(x, y, [](auto a, auto b) BAREGRAD_LAMBDA_INLINE {
     return hn::Sqrt(hn::MulAdd(a, a, hn::Mul(b, b)));
   });
-  // An infinity beats a NaN.
+  // An infinity takes precedence over a NaN.
   const auto infinite = hn::Or(hn::Eq(hn::Abs(x), inf), hn::Eq(hn::Abs(y), inf));
   return hn::IfThenElse(infinite, inf, r);
 }
@@ -285,7 +285,7 @@ HWY_INLINE V logaddexp(V x, V y) {
     const auto greater = hn::Max(a, b);
     return hn::Add(greater, wide::log1p(wide::exp(hn::Neg(hn::Abs(hn::Sub(a, b))))));
   });
-  // Equal infinities have no difference; a NaN must not be lost in log1p.
+  // The difference of equal infinities is NaN; a NaN must not be lost in log1p.
   const auto same = hn::And(hn::Eq(x, y), hn::Eq(hn::Abs(x), hn::Inf(d)));
   const auto nan = hn::Or(hn::IsNaN(x), hn::IsNaN(y));
   return hn::IfThenElse(same, x, hn::IfThenElse(nan, hn::Add(x, y), r));

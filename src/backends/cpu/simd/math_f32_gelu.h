@@ -1,4 +1,5 @@
-// gelu(x) = x Phi(x) in f32, with the relative accuracy of the negative tail, and its tanh cousin.
+// gelu(x) = x Phi(x) in f32, with the relative accuracy of the negative tail, and its tanh
+// approximation.
 #pragma once
 
 #include "backends/cpu/simd/math_f32_hot.h"
@@ -6,8 +7,8 @@
 
 namespace baregrad::kernels::HWY_NAMESPACE::math {
 
-/// x Phi(x) for every x. With a = |x| and v = 4 / (4 + a), Phi(-a) = exp(-a^2 / 2) v W(v); W's
-/// relative error is 2^-29 as far as Phi(-a) is not zero as a float.
+/// x Phi(x) for every x. With a = |x| and v = 4 / (4 + a), Phi(-a) = exp(-a^2 / 2) v W(v). The
+/// relative error of W is 2^-29 as long as Phi(-a) is not zero as a float.
 template <class V>
 HWY_INLINE V gelu_wide(V x) {
   return in_f64(x, [](auto w) BAREGRAD_LAMBDA_INLINE {
@@ -27,11 +28,11 @@ HWY_INLINE V gelu_wide(V x) {
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 
-// g(a) = a Phi(-a) in as many intervals as a register has lanes, so that a lookup is one
-// permutation: then no exponential is needed. Row 0 holds a point r near that end of each interval
-// where g is least, the others the coefficients of g(r - t) by powers of t: as g grows from there
-// the terms hardly cancel. The r are chosen so that g(r) is a float to 2^-30. Relative error 2^-27
-// to a = 4.875; only positive x go beyond, and there g hardly counts.
+// g(a) = a Phi(-a), in as many intervals as a register has lanes, so that a lookup is one
+// permutation and no exponential is needed. Row 0 holds a point r near the end of each interval
+// where g is least; the others hold the coefficients of g(r - t) by powers of t. g grows from
+// there, so the terms hardly cancel. The points r are chosen so that g(r) is a float to 2^-30.
+// Relative error 2^-27 up to a = 4.875; only positive x go beyond, and there g hardly contributes.
 #if HWY_TARGET == HWY_AVX2
 constexpr double kGeluLeft = -4.21875;
 constexpr double kGeluIntervals = 8 / 5.625;  // per unit of a
@@ -104,9 +105,9 @@ template <class V>
 HWY_INLINE V gelu(V x) {
   const hn::DFromV<V> d;
   const hn::RebindToSigned<decltype(d)> di;
-  // From 5.62 on x - g(x) rounds to x.
+  // From 5.62 on, x - g(x) rounds to x.
   const V a = hn::Min(hn::Abs(x), splat<V>(5.62));
-  // floor(a * kGeluIntervals) stands in the low bits, as in exp_parts.
+  // floor(a * kGeluIntervals) is in the low bits, as in exp_parts.
   const V u = hn::Add(hn::MulAdd(a, splat<V>(kGeluIntervals), splat<V>(-0.5)), splat<V>(0x1.8p23));
   constexpr int kLast = static_cast<int>(sizeof(kGelu[0]) / sizeof(float)) - 1;
   const auto interval = hn::IndicesFromVec(d, hn::And(hn::BitCast(di, u), hn::Set(di, kLast)));
@@ -122,7 +123,7 @@ HWY_INLINE V gelu(V x) {
   for (int i = kGeluDegree - 3; i >= 0; i -= 2) g = hn::MulAdd(g, t2, pair(i));
   // x Phi(x) = x - x Phi(-x): max(x, 0) - g(|x|) for both signs, -0 included.
   const V y = hn::Sub(at_least(x, -0.0), g);
-  // A lane takes the road its own value asks for: neighbours never change a result.
+  // The formula for a lane depends on its own value alone: neighbours never change a result.
   const auto near = hn::Ge(x, splat<V>(kGeluLeft));
   if (HWY_LIKELY(hn::AllTrue(d, near))) return y;
   return hn::IfThenElse(near, y, gelu_wide(x));
@@ -141,7 +142,7 @@ HWY_INLINE V gelu(V x) {
 template <class V>
 HWY_INLINE V gelu_tanh(V x) {
   const hn::DFromV<V> d;
-  // -t is needed to 2^-26 absolutely, and is some 100 where the result still counts: two floats.
+  // -t is needed to 2^-26 absolutely, and is about 100 where the result still matters: two floats.
   const auto minus_t = [](auto w) BAREGRAD_LAMBDA_INLINE {
     using W = decltype(w);
     constexpr double k = -1.5957691216057308;

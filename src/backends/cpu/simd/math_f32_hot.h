@@ -12,7 +12,7 @@ struct ExpParts {
   hn::VFromD<hn::RebindToSigned<hn::DFromV<V>>> exponent;  // n << 23
 };
 
-/// The parts of e^(x - lo), |x| < 2^20: lo carries what a caller's x could not hold.
+/// The parts of e^(x - lo), |x| < 2^20; lo is the part of the argument that x cannot hold.
 template <class V>
 HWY_INLINE ExpParts<V> exp_parts(V x, V lo) {
   const hn::RebindToSigned<hn::DFromV<V>> di;
@@ -26,7 +26,7 @@ HWY_INLINE ExpParts<V> exp_parts(V x, V lo) {
   // |r| <= ln2 / 2; relative error of 1 + r + r^2 q is 2^-28. By Sollya, like all that follow:
   // fpminimax(exp(x), [|2,...,6|], [|SG...|], [-0.3475; 0.3475], floating, relative, 1 + x).
   const V q = poly(r, 0x1.fffffap-2, 0x1.55549p-3, 0x1.555a22p-5, 0x1.123b04p-7, 0x1.695414p-10);
-  // hi and lo stay apart to the end: the rounding of r would cost a fifth of an ULP.
+  // hi and lo stay separate to the end: rounding r would cost a fifth of an ULP.
   const V s = hn::Add(hi, hn::MulSub(hn::Mul(r, r), q, lo));
   return {s, hn::ShiftLeft<23>(hn::BitCast(di, t))};
 }
@@ -105,7 +105,7 @@ HWY_INLINE V expm1(V x) {
   const hn::DFromV<V> d;
   const hn::RebindToSigned<decltype(d)> di;
   const ExpParts<V> p = exp_parts(at_least(at_most(x, 89.0), -18.0));
-  // 2^n s + (2^n - 1) at half its size, so that n = 128 does not overflow on the way.
+  // 2^n s + (2^n - 1), computed at half its size, so that n = 128 does not overflow in between.
   const V half = splat<V>(0.5);
   const V h = hn::BitCast(d, hn::Add(p.exponent, hn::BitCast(di, half)));
   const V y = hn::MulAdd(h, p.s, hn::Sub(h, half));
@@ -138,7 +138,8 @@ HWY_INLINE V log1p_tail(V f) {
   return hn::MulAdd(hn::Mul(f2, f), p, hn::Mul(f2, splat<V>(-0.5)));
 }
 
-/// e * ln2 + f + tail. e * ln2's head is exact and what its sum with f loses is put back.
+/// e * ln2 + f + tail. The head of e * ln2 is exact; the rounding error of its sum with f is added
+/// back.
 template <class V>
 HWY_INLINE V log_sum(V e, V f, V tail) {
   const V head = hn::Mul(e, splat<V>(0x1.62e4p-1));
@@ -147,7 +148,7 @@ HWY_INLINE V log_sum(V e, V f, V tail) {
   return hn::Add(sum, hn::Add(hn::MulAdd(e, splat<V>(0x1.7f7d1cp-20), tail), lost));
 }
 
-/// Puts right what a logarithm gives for zero, below zero, infinity and NaN.
+/// Replaces the logarithms of zero, negative numbers, infinity and NaN by the right values.
 template <class V>
 HWY_INLINE V log_special(V x, V y) {
   const hn::DFromV<V> d;
@@ -157,8 +158,8 @@ HWY_INLINE V log_special(V x, V y) {
   return hn::IfThenElse(hn::Lt(x, zero), hn::NaN(d), y);
 }
 
-/// sum(e, f, tail) at once where all lanes are normal; else with denormals lifted and the special
-/// values put right.
+/// sum(e, f, tail) directly where all lanes are normal; else denormals are scaled up first and
+/// special values are replaced afterwards.
 template <class V, class F>
 HWY_INLINE V log_like(V x, F sum) {
   const hn::DFromV<V> d;
@@ -181,7 +182,7 @@ HWY_INLINE V log(V x) {
 template <class V>
 HWY_INLINE V log2(V x) {
   return log_like(x, [](V e, V f, V tail) BAREGRAD_LAMBDA_INLINE {
-    // log2(e) (f + tail) with the whole part of log2(e) split off: f goes in unrounded.
+    // log2(e) (f + tail), with the integer part of log2(e) split off: f enters unrounded.
     const V rest = hn::MulAdd(f, splat<V>(0x1.c551d94ap-2), hn::Mul(tail, splat<V>(0x1.715476p0)));
     return hn::Add(e, hn::Add(f, rest));
   });
@@ -202,12 +203,12 @@ HWY_INLINE V log1p(V x) {
   const hn::DFromV<V> d;
   const hn::RebindToSigned<decltype(d)> di;
   const V one = splat<V>(1.0);
-  // Beyond 2^60 adding 1 changes nothing and 2^-e would leave the normal range.
+  // Beyond 2^60, adding 1 changes nothing, and 2^-e would leave the normal range.
   const auto usual = hn::And(hn::Gt(x, splat<V>(-1.0)), hn::Lt(x, splat<V>(0x1p60)));
   const auto e =
       hn::ShiftRight<23>(hn::Sub(hn::BitCast(di, hn::Add(x, one)), hn::Set(di, 0x3f3504f3)));
   const V inverse = hn::BitCast(d, hn::Sub(hn::Set(di, 0x3f800000), hn::ShiftLeft<23>(e)));
-  // 2^-e (1 + x) - 1 without the rounding of 1 + x.
+  // 2^-e (1 + x) - 1, without rounding 1 + x.
   const V f = hn::MulAdd(x, inverse, hn::Sub(inverse, one));
   const V y = hn::CopySign(log_sum(hn::ConvertTo(d, e), f, log1p_tail(f)), x);
   if (HWY_LIKELY(hn::AllTrue(d, usual))) return y;
@@ -242,7 +243,7 @@ HWY_INLINE V over_one_plus_exp_far(V x, V y, V lo) {
   const V z = at_least(at_most(y, 170.0), -87.0);
   lo = hn::IfThenZeroElse(hn::Ne(y, z), lo);
   const V small = hn::Div(x, one_plus_exp(hn::IfThenZeroElse(huge, z), lo));
-  // Above, 2^n (1 + s + 2^-n), and 2^-n comes last because the quotient may become a denormal.
+  // Above: 2^n (1 + s + 2^-n). 2^-n is applied last, because the quotient may become a denormal.
   const ExpParts<V> p = exp_parts(z, lo);
   const auto floor = hn::Set(di, -126 * (1 << 23));
   const V inverse = power_of_two<V>(hn::Max(hn::Neg(p.exponent), floor));

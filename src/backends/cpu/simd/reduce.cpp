@@ -43,7 +43,7 @@ struct VecShiftedSum : VecInDouble<T> {
   }
 };
 
-// Pairwise over blocks that a few dozen lanes share: the error grows with the logarithm of n.
+// Pairwise summation over blocks that a few dozen lanes share: the error grows with log n.
 template <class VecOp>
 double pairwise_run(const typename VecOp::Elem* x, std::int64_t n, double shift) {
   constexpr std::int64_t kBlock = 1024;
@@ -72,7 +72,7 @@ void vector_inner(const void* x, std::int64_t rows, std::int64_t row_stride, std
   auto* a = static_cast<typename VecOp::Acc*>(acc);
   using Scalar = typename VecOp::Scalar;
   std::int64_t r = 0;
-  // Rows too short for vectors: four at a time, so that their chains of adds overlap.
+  // Rows too short for vectors: four at a time, so that their dependent chains overlap.
   if (cols <= kShortRow) {
     for (; r + 4 <= rows; r += 4, p += 4 * row_stride) {
       for (std::int64_t c = 0; c < cols; ++c) {
@@ -120,7 +120,7 @@ void register_float(KernelTable& table, DType dtype) {
   constexpr DType kAcc = DType::Float64;
   const ReduceKernel sum = float_kernel<VecSum<T>, kPairwise>(kAcc);
   entry(table, OpId::sum, dtype) = sum;
-  // Means of float64 are taken relative to a number: that is how variance asks for them.
+  // Means of float64 are computed relative to a given number, as variance requires it.
   if constexpr (kPairwise) {
     entry(table, OpId::mean, dtype) = float_kernel<VecShiftedSum<T>, kPairwise>(kAcc);
   } else {
@@ -137,7 +137,7 @@ void register_float(KernelTable& table, DType dtype) {
   entry(table, OpId::amin, dtype) = float_kernel<VecExtreme<T, false>>(dtype);
 }
 
-// any and all are counts too: more than none, as many as there are.
+// any and all are counts too: at least one, or as many as there are elements.
 template <class T>
 void register_count(KernelTable& table, DType dtype) {
   const ReduceKernel count = integer_kernel<CountNonzero<T>>(DType::Int64);

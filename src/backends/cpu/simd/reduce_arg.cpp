@@ -10,7 +10,7 @@ void register_argreductions(KernelTable& table);
 
 namespace {
 
-// First position that holds `value`, which is known to be there; for NaN the first NaN.
+// First position of `value`, which must occur; for NaN the first NaN.
 template <class T>
 std::int64_t find_known(const T* x, std::int64_t n, T value) {
   const bool nan = value != value;
@@ -26,7 +26,7 @@ std::int64_t find_known(const T* x, std::int64_t n, T value) {
   return i;
 }
 
-// The best of each L1-sized piece at the speed of amax; positions are searched once, at the end.
+// The best of each L1-sized piece, at the speed of amax; the position is searched once, at the end.
 template <class T, bool kGreatest>
 std::int64_t arg_extreme(const void* x, std::int64_t n) {
   constexpr std::int64_t kPiece = 4096;

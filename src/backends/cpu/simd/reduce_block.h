@@ -21,8 +21,8 @@ inline constexpr bool is_float_type<float> = true;
 template <>
 inline constexpr bool is_float_type<double> = true;
 
-// Integers of up to 16 bits are added in 32 bits over a short stretch, then widened: twice the
-// lanes. kPartStretch of them cannot overflow.
+// Integers of up to 16 bits are added in 32 bits over a short stretch, then widened: this gives
+// twice the lanes. kPartStretch of them cannot overflow.
 inline constexpr std::int64_t kPartStretch = 4096;
 template <class T>
 struct SumTypes {
@@ -82,7 +82,7 @@ struct SumSquares : Sum<T> {
   static double lift(T x, double) { return static_cast<double>(x) * static_cast<double>(x); }
 };
 
-/// Differences to a number of each lane, added up: means relative to it.
+/// Sums of differences to one number per lane: the mean is computed relative to it.
 template <class T>
 struct ShiftedSum : Sum<T> {
   static constexpr bool kShifted = true;
@@ -113,7 +113,7 @@ struct CountNonzero {
   }
 };
 
-// The bound no element of T can better.
+// The identity: no element of T is better.
 template <class T, bool kGreatest>
 constexpr T extreme() {
   if constexpr (is_float_type<T>) {
@@ -158,9 +158,9 @@ HWY_NOINLINE void combine_acc(void* acc, const void* other, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) a[i] = Op::merge(a[i], b[i]);
 }
 
-// The compiler vectorises this over the columns: no order of operations is in its way. Four rows at
-// a time keep the accumulators' traffic small; more would fight for the same cache sets when rows
-// are a power of two apart.
+// The compiler vectorises this over the columns: the order of operations within a column is kept.
+// Four rows at a time keep the traffic of the accumulators small. More rows would compete for the
+// same cache sets when they are a power of two apart.
 template <class Op>
 struct PlainRows {
   using Elem = typename Op::Elem;
@@ -196,7 +196,7 @@ void outer(const void* x_in, std::int64_t rows, std::int64_t row_stride, std::in
   using Acc = typename Loop::Acc;
   const auto* x = static_cast<const typename Loop::Elem*>(x_in);
   auto* acc = static_cast<Acc*>(acc_out);
-  // Few columns that follow each other: several rows are one long row of as many accumulators.
+  // Few contiguous columns: several rows are one long row of as many accumulators.
   constexpr std::int64_t kFold = 128;
   if (cols <= kFold / 4 && row_stride == cols && rows * cols >= 8 * kFold) {
     const std::int64_t fold = kFold / cols;
@@ -216,7 +216,7 @@ void outer(const void* x_in, std::int64_t rows, std::int64_t row_stride, std::in
   Loop::outer(x, rows, row_stride, cols, acc, shift);
 }
 
-// The merge of n contiguous elements, in whatever order the compiler likes: integers only.
+// The merge of n contiguous elements in any order: integers only.
 template <class Op>
 typename Op::Acc run(const typename Op::Elem* x, std::int64_t n, double shift) {
   auto acc = Op::identity();
@@ -229,7 +229,7 @@ typename Op::Acc run(const typename Op::Elem* x, std::int64_t n, double shift) {
   return acc;
 }
 
-// The same for floats: the order is ours, in SIMD. A VecOp adds to a monoid
+// The same for floats: the order is fixed, in SIMD. A VecOp adds to a monoid
 //   load(d, p)         Lanes(d) elements as vector of Acc
 //   step(acc, x, s)    acc (+) lift(x, s)
 //   merge(acc, acc)
@@ -273,8 +273,8 @@ typename VecOp::Acc vector_run(const typename VecOp::Elem* HWY_RESTRICT x, std::
   return acc;
 }
 
-// Eight rows at a time, cache line by cache line: a line is read once, whatever else falls on its
-// cache set.
+// Eight rows at a time, cache line by cache line: each line is read once, even when other rows fall
+// on its cache set.
 template <class VecOp>
 struct VectorRows {
   using Elem = typename VecOp::Elem;

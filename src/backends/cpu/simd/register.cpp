@@ -1,4 +1,4 @@
-// Everything this instruction set computes, put into the table.
+// Puts all kernels of this instruction set into the table.
 #include "backends/cpu/simd/register.h"
 
 #include "backends/cpu/simd/families.h"

@@ -7,7 +7,7 @@
 namespace baregrad::kernels {
 namespace N_SCALAR {
 void register_kernels(KernelTable& table);
-/// Moving of elements alone, which the reference table needs too.
+/// Moves of elements without arithmetic, which the reference table needs too.
 void register_staging(KernelTable& table);
 }  // namespace N_SCALAR
 namespace N_SSE4 {

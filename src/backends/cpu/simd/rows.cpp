@@ -43,12 +43,12 @@ void log_softmax(const void* x_in, void* out_in, std::int64_t n) {
   const float max = max_of_row(x, n);
   if (!is_finite(max)) return fill_nan(out, n);
   const double shift = static_cast<double>(max) + __builtin_log(exp_sum<false>(x, max, nullptr, n));
-  // The shift in two floats, and what the first subtraction loses: rounded as if from float64.
+  // The shift in two floats, and the error of the first subtraction: rounded as if from float64.
   const auto rounded = static_cast<float>(shift);
   const V high = hn::Set(D(), rounded);
   const V low = hn::Set(D(), static_cast<float>(shift - static_cast<double>(rounded)));
-  // No x is above the shift; where none is below its negative either, nor a difference overflows,
-  // what is lost takes two steps.
+  // No x is above the shift. Where none is below its negative either, and no difference overflows,
+  // the rounding error takes two steps.
   const V limit = hn::Set(D(), rounded < 1e38f ? -rounded : __builtin_inff());
   const V nothing = hn::Set(D(), -__builtin_inff());
   for_vectors(n, [&](std::int64_t i, auto at) {
@@ -66,7 +66,7 @@ void log_softmax(const void* x_in, void* out_in, std::int64_t n) {
 void logsumexp(const void* x_in, void* out, std::int64_t n) {
   const auto* x = static_cast<const float*>(x_in);
   const float max = max_of_row(x, n);
-  // An infinite or NaN maximum is the answer.
+  // An infinite or NaN maximum is the result.
   *static_cast<float*>(out) =
       is_finite(max) ? static_cast<float>(static_cast<double>(max) +
                                           __builtin_log(exp_sum<false>(x, max, nullptr, n)))

@@ -1,8 +1,7 @@
 // The steps of the optimizers for one ISA: each a struct that holds its numbers as vectors and
 // updates one vector of every operand.
-//
 // The order of operations is PyTorch's, and none is fused: with plain additions, products,
-// quotients and roots every instruction set has the same bits.
+// quotients and roots, every instruction set gives the same bits.
 #include "backends/cpu/irregular/step.h"
 
 #include "backends/cpu/simd/families.h"
@@ -11,7 +10,7 @@
 namespace baregrad::kernels::HWY_NAMESPACE {
 namespace {
 
-/// The gradient with its sign and what the weight decay adds to it.
+/// The gradient with its sign, and the weight decay added to it.
 template <class T>
 struct Gradient {
   using V = Vec<T>;
@@ -21,7 +20,7 @@ struct Gradient {
         decays(s.weight_decay != 0) {}
   BG_INLINE V operator()(V parameter, V gradient) const {
     const V g = gradient * sign;
-    // Nothing times an infinite parameter would be NaN.
+    // Without the test, 0 times an infinite parameter would be NaN.
     return decays ? g + parameter * decay : g;
   }
   V sign;
@@ -29,7 +28,7 @@ struct Gradient {
   bool decays;
 };
 
-/// a moved towards b, from the nearer end.
+/// Interpolates from a to b, computed from the nearer end.
 template <class T>
 struct Mean {
   using V = Vec<T>;
@@ -119,7 +118,7 @@ struct RmsProp {
     V spread = x[2];
     if constexpr (kCentered) {
       x[3] = mean(x[3], g);
-      // Rounding may take a little more than there is.
+      // Rounding may give slightly less than zero.
       const V zero = V::constant(0);
       spread = spread - x[3] * x[3];
       spread = V::select(spread < zero, zero, spread);
@@ -175,7 +174,7 @@ struct Lion {
     const V g = gradient(p, x[1]);
     const V u = x[2] * beta1 + g * rate1;
     const V zero = V::constant(0);
-    // The sign of u; of a zero and of NaN itself.
+    // The sign of u; zeros and NaN are kept.
     const V unit = V::copysign(V::constant(1), u);
     const V sign = V::select((u < zero) | (u > zero), unit, u);
     x[2] = x[2] * beta2 + g * rate2;
@@ -247,7 +246,7 @@ void run(void* const* operands, std::int64_t n, const StepNumbers& numbers) {
   }
 }
 
-/// Element i is added to sum i % kSums, whatever the width of a vector.
+/// Element i is added to sum i % kSums, whatever the vector width.
 constexpr std::int64_t kSums = 32;
 
 template <class T>

@@ -87,7 +87,8 @@ struct Vec {
   static BG_INLINE Vec copysign(Vec x, Vec y) { return {hn::CopySign(x.raw, y.raw)}; }
 
 #if HWY_TARGET == HWY_SCALAR
-  // Highway 1.0.3 is wrong here: the float below 0.5 rounds to 1, double zeros change their sign.
+  // Highway 1.0.3 is wrong here: the float below 0.5 rounds to 1, and double zeros change their
+  // sign.
   static BG_INLINE Vec floor(Vec x) { return {hn::Set(D(), Scalar<T>::floor({x.raw.raw}).raw)}; }
   static BG_INLINE Vec ceil(Vec x) { return {hn::Set(D(), Scalar<T>::ceil({x.raw.raw}).raw)}; }
   static BG_INLINE Vec round(Vec x) { return {hn::Set(D(), Scalar<T>::round({x.raw.raw}).raw)}; }
@@ -99,7 +100,7 @@ struct Vec {
   static BG_INLINE Vec trunc(Vec x) { return {hn::Trunc(x.raw)}; }
 #endif
 
-  /// One step of the bit pattern: floats of one sign are ordered as their bits are.
+  /// One step of the bit pattern: floats of one sign have the order of their bits.
   static BG_INLINE Vec nextafter(Vec x, Vec y) {
     const hn::RebindToSigned<D> di;
     const Vec zero = constant(0);
@@ -114,7 +115,7 @@ struct Vec {
     return select(is_nan(x) | is_nan(y), x + y, select(x == y, y, result));
   }
 
-// Lane by lane through libm, which is exact to an ULP or two in double.
+// Lane by lane through libm, which is exact to one or two ULP in double.
 #define BG_LANES(name)                                         \
   static BG_INLINE Vec name(Vec x) {                           \
     HWY_ALIGN T lanes[kLanes];                                 \
@@ -192,7 +193,7 @@ struct Vec {
   }
 
  private:
-  /// At most log2(kLanes) moves of a fixed size, where a loop would become a call.
+  /// At most log2(kLanes) moves of fixed sizes; the compiler would turn a loop into a call.
   static BG_INLINE void copy_part(const T* from, T* to, std::size_t n) {
     if constexpr (kLanes > 8) n = copy_block<8>(from, to, n);
     if constexpr (kLanes > 4) n = copy_block<4>(from, to, n);

@@ -22,11 +22,11 @@ namespace {
 constexpr std::int64_t kTileBytes = 4096;
 // Runs shorter than this are gathered several at a time into one tile.
 constexpr std::int64_t kShortRun = 64;
-// The same where there is nothing to stage, a part of a vector costs little, and so many rows
-// follow each other.
+// The same where nothing is staged, a part of a vector costs little, and there are at least
+// kFewRows rows.
 constexpr std::int64_t kShortDirectRun = 4;
 constexpr std::int64_t kFewRows = 8;
-// Rows of a block gathered together for a transposed input: 64 bytes of float32, a cache line.
+// Rows of a block that is gathered for a transposed input: 64 bytes of float32, a cache line.
 constexpr std::int64_t kBlockRows = 16;
 constexpr std::int64_t kBlockCols = 128;
 enum class Access : std::uint8_t {
@@ -45,7 +45,7 @@ struct Operand {
   std::int64_t inner_stride = 0;
 };
 
-/// What a kernel is to its walker.
+/// What the walker knows about a kernel.
 struct Kernel {
   ElementwiseFn fn = nullptr;
   const double* params = nullptr;
@@ -57,7 +57,7 @@ struct Kernel {
 struct alignas(64) WalkScratch {
   char raw[kMaxOperands][kBlockRows * kBlockCols * 8];
   char tile[kMaxOperands][kBlockRows * kBlockCols * 8];
-  // What a tile holds of a run: rows that repeat it are staged once.
+  // The data that each tile holds: rows that repeat it are staged once.
   const char* staged[kMaxOperands] = {};
   std::int64_t staged_length[kMaxOperands] = {};
 };
@@ -125,7 +125,7 @@ class Walk {
     parallel::parallel_for(outer * row_blocks * col_blocks, grain, body);
   }
 
-  /// The kernel can read the one element where it lies, in every row.
+  /// The kernel can read the single element in place, in every row.
   bool is_direct_splat(std::size_t k) const {
     const Operand& o = operands_[k];
     return o.dtype == o.kernel_dtype && is_aligned(o.base, o.dtype);
@@ -160,7 +160,7 @@ class Walk {
     return plan_.ndim >= 2 ? plan_.strides[k][plan_.ndim - 2] : 0;
   }
 
-  /// Rows that the kernel takes as they lie.
+  /// Rows that the kernel can read and write in place.
   void run_direct(const Bases& at, std::int64_t rows, std::int64_t n) const {
     std::array<const void*, kMaxInputs> in{};
     std::array<std::int64_t, kMaxInputs> step{};
@@ -262,7 +262,7 @@ class Walk {
     return scratch.tile[k];
   }
 
-  /// Whether the tile holds n elements from `src` already; it will from now on.
+  /// Whether the tile already holds n elements from `src`; records that it does from now on.
   static bool is_staged(std::size_t k, const char* src, std::int64_t n, WalkScratch& scratch) {
     if (scratch.staged[k] == src && scratch.staged_length[k] >= n) return true;
     scratch.staged[k] = src;
@@ -380,8 +380,8 @@ class Walk {
   std::int64_t tile_ = 1;
 };
 
-/// An input that steps far along the innermost dimension but by one element along another is read
-/// in blocks of both: that other dimension comes next to the innermost.
+/// An input with a large stride along the innermost dimension, but stride 1 along another one, is
+/// read in blocks of both: that other dimension is moved next to the innermost.
 void block_transposed(Plan& plan, std::span<Operand> operands) {
   if (plan.ndim < 2 || plan.inner() < kShortRun) return;
   const auto out_width = static_cast<std::int64_t>(itemsize(operands[0].dtype));

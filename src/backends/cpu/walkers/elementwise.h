@@ -15,24 +15,24 @@ struct ElementwiseCall {
   const double* params = nullptr;
 };
 
-/// Runs the op over any layout and dtype. An input may be exactly the output; other overlap is the
-/// caller's to exclude.
+/// Runs the op over any layout and dtype. An input may be exactly the output; the caller rules out
+/// any other overlap.
 void elementwise(const ElementwiseCall& call);
 
 /// out = in, converted; any layouts, same shape.
 void copy(const View& in, const View& out);
 
-/// What `op` computes in where its operands are of `dtype`: f16 and bf16 in f32, but nextafter,
+/// The type in which `op` computes operands of `dtype`: f32 for f16 and bf16, except for nextafter,
 /// whose steps are those of the dtype itself.
 constexpr DType elementwise_compute_dtype(OpId op, DType dtype) noexcept {
   return op == OpId::nextafter ? dtype : compute_dtype(dtype);
 }
 
-/// What the kernel of `op` reads as its input k, and writes, when it computes in `compute`.
+/// The types of input k and of the output of the kernel of `op` that computes in `compute`.
 DType kernel_input_dtype(OpId op, int k, DType compute) noexcept;
 DType kernel_output_dtype(OpId op, DType compute) noexcept;
-/// Whether that kernel takes inputs that are one element (`repeated`, abi.h): floats to floats, of
-/// more than one input. All others read n elements of each.
+/// Whether that kernel accepts inputs of one element (`repeated`, abi.h): kernels from floats to
+/// floats with more than one input. All others read n elements of each input.
 bool takes_repeated(OpId op, DType compute) noexcept;
 
 }  // namespace baregrad::kernels

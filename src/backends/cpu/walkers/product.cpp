@@ -1,4 +1,4 @@
-// Batches, vectors and transposed weights become gemm's m, n, k and strides.
+// From batches, vectors and transposed weights to gemm's m, n, k and strides.
 #include "backends/cpu/walkers/product.h"
 
 #include <array>
@@ -9,15 +9,15 @@ namespace baregrad::kernels {
 
 namespace {
 
-/// Stride of axis `i` of `batch` leading axes in an operand with `own` of them, matched from the
-/// last one; 0 where the operand is repeated.
+/// The stride of axis `i` of `batch` leading axes in an operand that has `own` of them, aligned at
+/// the last one; 0 where the operand is repeated.
 std::int64_t batch_stride(const View& v, int own, int i, int batch, std::int64_t size) {
   const int at = i - (batch - own);
   if (at < 0 || (v.shape[at] == 1 && size != 1)) return 0;
   return v.strides[at];
 }
 
-/// The axes of a batch that has more than one position along them.
+/// The axes of a batch with more than one position.
 struct Batch {
   std::array<GemmBatchAxis, kMaxDims> axes;
   int count = 0;
@@ -27,8 +27,8 @@ struct Batch {
   }
 };
 
-/// Axes of the batch along which B stands still and A's and C's rows simply go on are more rows.
-/// One tall product is faster than many flat ones.
+/// Batch axes along which B is constant and the rows of A and C continue with the same stride
+/// become more rows: one tall product is faster than many flat ones.
 void fold_into_rows(GemmCall& gemm, Batch& batch) {
   while (batch.count > 0) {
     const GemmBatchAxis& last = batch.axes[static_cast<std::size_t>(batch.count - 1)];

@@ -5,7 +5,7 @@
 
 namespace baregrad::kernels {
 
-/// What a product op is called with; all views of one dtype, aligned.
+/// The operands of a product op; all views have one dtype and are aligned.
 struct ProductCall {
   OpId op;
   std::span<const View> in;
@@ -14,8 +14,8 @@ struct ProductCall {
   bool accumulate = false;                   ///< matmul: added to what `out` holds
 };
 
-/// matmul: a, b. vecdot: x, y. linear: x, weight and maybe bias. addmm: what to add, a, b. Shapes
-/// fit as infer_product checked; `out` overlaps no input.
+/// matmul: a, b. vecdot: x, y. linear: x, weight and maybe bias. addmm: the addend, a, b. Shapes
+/// were checked by infer_product; `out` overlaps no input.
 void product(const ProductCall& call);
 
 }  // namespace baregrad::kernels

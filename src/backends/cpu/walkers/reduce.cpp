@@ -17,9 +17,9 @@ namespace baregrad::kernels {
 
 namespace {
 
-// Kernel calls added to one accumulator before it is put aside: a chain of adds is never longer.
+// Kernel calls that are added to one accumulator before the next level: no chain of adds is longer.
 constexpr std::int64_t kCascade = 16;
-// Rows of a block that is not staged; kMaxLanes of them fit into L2, where variance reads them
+// Rows of a block that is not staged. kMaxLanes of them fit into L2, where variance reads them
 // twice.
 constexpr std::int64_t kMinDirectRun = 64;
 
@@ -41,7 +41,7 @@ Choice choose(OpId op, DType x, DType out) noexcept {
     case OpId::sum:
     case OpId::mean:
       if (is_bool(out)) return {OpId::any, compute};
-      // A sum of narrow integers is exact in 64 bits, whatever it becomes then.
+      // A sum of narrow integers is exact in 64 bits, whatever the dtype of the result.
       if (!is_floating(x) && itemsize(x) <= 4) return {OpId::sum, x};
       return {OpId::sum, is_floating(out) ? as_float : as_int};
     case OpId::prod:
@@ -70,7 +70,7 @@ struct Moments {
   double mean[kMaxLanes];
   double m2[kMaxLanes];
 
-  // Chan's update: exact up to rounding whatever the two means are.
+  // Chan's update: exact up to rounding for any two means.
   void merge(std::int64_t other_count, const double* other_mean, const double* other_m2,
              std::int64_t lanes) noexcept {
     if (count == 0) {
@@ -166,8 +166,8 @@ class Reduction {
     k.combine(acc, high, lanes);
   }
 
-  /// The first element of each lane of a tile, in float64. Means are taken relative to it: those
-  /// of equal elements are then exact.
+  /// The first element of each lane of a tile, in float64. Means are computed relative to it: the
+  /// mean of equal elements is then exact.
   void first_elements(std::int64_t tile, double* first) const {
     BlockScratch scratch;
     for_blocks(plan_, tile, 0, 1, [&](const ReduceBlock& block) {
@@ -179,14 +179,15 @@ class Reduction {
     });
   }
 
-  /// From sums of differences to the first elements.
+  /// From sums of differences to the first elements to means.
   void to_means(double* sums, const double* first, std::int64_t n) const {
     const auto count = static_cast<double>(plan_.reduced_size);
     for (std::int64_t i = 0; i < n; ++i) sums[i] = first[i] + sums[i] / count;
   }
 
-  /// One pass over memory: each block's mean, then its deviations from it while it is in cache. The
-  /// means are as coarse as float64 is, too coarse to be merged where the elements are as well.
+  /// One pass over memory: the mean of each block, then the deviations from it while the block is
+  /// in cache. Only for float32: the means have the precision of float64, which is too low to merge
+  /// float64 data.
   void accumulate_moments(std::int64_t tile, std::int64_t begin, std::int64_t end,
                           std::int64_t lanes, Moments& moments) const {
     BlockScratch scratch;
@@ -230,8 +231,8 @@ class Reduction {
     return plan_.lane_block * static_cast<std::int64_t>(itemsize(k.acc));
   }
 
-  /// Leaves the accumulators of each tile in the place of its first split. `shifts`: lane_block of
-  /// them for each tile, or null.
+  /// Leaves the accumulators of each tile at its first split. `shifts`: lane_block of them for each
+  /// tile, or null.
   void accumulate_split(const ReduceKernel& k, const double* shifts, char* partials) const {
     const std::int64_t stride = partial_stride(k);
     parallel::parallel_for(
@@ -321,7 +322,7 @@ class Reduction {
     }
   }
 
-  /// Accumulators to results, and those to where they belong. Overwrites acc.
+  /// Converts accumulators to results and writes them. Overwrites acc.
   void finish(std::int64_t tile, std::int64_t lanes, void* acc) const {
     const DType result = finish_values(acc, lanes);
     char raw[kMaxLanes * 8];
@@ -333,7 +334,7 @@ class Reduction {
     const std::int64_t n = plan_.reduced_size;
     const OpId op = choice_.kernel_op;
     if (op == OpId::any || op == OpId::all) {
-      // In place from the front: a byte is written after the eight it lies in were read.
+      // In place from the front: a byte is written after the eight bytes at its place were read.
       const std::int64_t least = op == OpId::any ? 1 : n;
       auto* bytes = static_cast<unsigned char*>(acc);
       for (std::int64_t i = 0; i < lanes; ++i) {

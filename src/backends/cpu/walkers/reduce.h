@@ -1,4 +1,4 @@
-// Reductions and arg-reductions of strided views. The shapes, dtypes and axes were checked before.
+// Reductions and arg-reductions of strided views. Callers have checked shapes, dtypes and axes.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 namespace baregrad::kernels {
 
 /// Reduces the axes whose bits are set. `out` is contiguous and has x's shape with those axes of
-/// size 1; its dtype is the caller's choice: elements are taken as that dtype (a bool sum is `any`,
-/// a bool product `all`), but nothing is rounded before the end. Reductions of nothing give the
-/// identity, and NaN for mean, var and std; amax and amin have none and must not be asked.
-/// `correction` is for var and std: their divisor is max(n - correction, 0).
+/// size 1. Its dtype is the caller's choice: elements are converted to it (a bool sum is `any`, a
+/// bool product `all`), but nothing is rounded before the end. A reduction of no elements gives the
+/// identity, and NaN for mean, var and std; amax and amin have no identity and must not be called
+/// then. `correction` is for var and std: their divisor is max(n - correction, 0).
 void reduce(OpId op, const View& x, std::uint32_t axes_mask, const View& out, double correction);
 
 /// Position of the first best along `axis`, or in row-major order over all when axis is -1. `out`

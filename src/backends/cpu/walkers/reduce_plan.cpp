@@ -11,14 +11,14 @@ namespace baregrad::kernels {
 
 namespace {
 
-// Enough parts for eight threads to be busy to the end.
+// Enough parts to keep eight threads busy to the end.
 constexpr std::int64_t kMaxSplits = 64;
 
 struct PlanDim : ReduceDim {
   bool is_reduced;
 };
 
-// Nearness in memory. What is repeated (stride 0) is best walked last.
+// Distance in memory. Repeated elements (stride 0) are best walked in the outermost loop.
 std::int64_t distance(const PlanDim& d) noexcept {
   return d.x_stride == 0 ? INT64_MAX : std::abs(d.x_stride);
 }
@@ -60,7 +60,8 @@ ReducePlan make_reduce_plan(const View& x, std::uint32_t axes_mask, const std::i
     dims[ndim++] = d;
   }
 
-  // Outermost first. A row-major walk over several axes is one over all of them: left as it is.
+  // Outermost first. With several reduced axes, a row-major walk runs over all of them: their order
+  // is kept.
   if (!ordered || num_reduced <= 1) {
     for (int i = 1; i < ndim; ++i) {
       for (int k = i; k > 0 && distance(dims[k - 1]) < distance(dims[k]); --k) {

@@ -9,11 +9,11 @@
 
 namespace baregrad::kernels {
 
-/// Most accumulators of one block: rows of float32 are then read a page at a time.
+/// The most accumulators of one block: rows of float32 are then read a page at a time.
 inline constexpr std::int64_t kMaxLanes = 1024;
-/// Elements of a block fit into this: two passes over it find it in L1 or next to it.
+/// The elements of a block fit into this size: two passes over them read from L1 or L2.
 inline constexpr std::int64_t kBlockBytes = 32768;
-/// Elements worth a parallel chunk.
+/// Elements of one parallel chunk.
 inline constexpr std::int64_t kReduceGrain = 32768;
 
 /// Strides count bytes here.
@@ -36,7 +36,7 @@ struct ReducePlan {
   int num_reduced = 0;
   ReduceDim kept[kMaxDims];       ///< the others, outermost first
   ReduceDim reduced[kMaxDims];    ///< likewise
-  std::int64_t reduced_size = 1;  ///< elements behind one accumulator
+  std::int64_t reduced_size = 1;  ///< elements per accumulator
 
   std::int64_t lane_block = 1;
   std::int64_t run_block = 1;
@@ -44,24 +44,24 @@ struct ReducePlan {
   std::int64_t run_blocks = 1;
   std::int64_t tiles = 1;
   std::int64_t units = 1;
-  std::int64_t splits = 1;  ///< parts each tile's units are cut into, for want of tiles
+  std::int64_t splits = 1;  ///< parts of each tile's units, where tiles are few
   std::int64_t grain = 1;   ///< tiles of one parallel chunk when there is one split
 
   /// First unit of a split.
   std::int64_t split_begin(std::int64_t split) const noexcept { return units * split / splits; }
 };
 
-/// Whether the walk may take reduced positions in any order, or needs them in row-major order.
+/// Whether reduced positions may be walked in any order, or must be walked in row-major order.
 enum class ReduceOrder : std::uint8_t { Any, RowMajor };
 
-/// x has no element missing (no size 0). `out_strides` (elements of `out_itemsize` bytes) of
-/// reduced axes are 0, or for ops that keep them, what they are.
+/// No size of x is 0. `out_strides` counts elements of `out_itemsize` bytes; those of reduced axes
+/// are 0, except for ops that keep these axes.
 ReducePlan make_reduce_plan(const View& x, std::uint32_t axes_mask, const std::int64_t* out_strides,
                             std::size_t out_itemsize, ReduceOrder order);
 
-/// What bounds the size of a block.
+/// Bounds of the size of a block.
 struct BlockLimits {
-  std::int64_t elements;  ///< what it may hold
+  std::int64_t elements;  ///< of a block
   std::int64_t lanes = kMaxLanes;
   std::int64_t min_run = 1;  ///< blocks along slow runs are this long even beyond `elements`
 };
@@ -75,7 +75,7 @@ struct ReduceBlock {
   std::int64_t out_offset;  ///< bytes, of its first element
 };
 
-/// Lanes of a tile and where its first one lies.
+/// The lanes of a tile and the place of its first one.
 struct ReduceTile {
   std::int64_t lanes;
   std::int64_t x_offset;
@@ -133,22 +133,22 @@ struct Rows {
   std::int64_t cols;
 };
 
-/// Scratch of one chunk: elements as they lie, then converted.
+/// Scratch of one chunk: elements in their own dtype, then converted.
 struct alignas(64) BlockScratch {
   char raw[kBlockBytes];
   char tile[kBlockBytes];
 };
 
-/// Turns blocks into rows: in place where the elements are contiguous, aligned and of the compute
-/// type already, else gathered and converted.
+/// Turns blocks into rows: in place where the elements are contiguous, aligned and already of the
+/// compute type, else gathered and converted.
 class BlockReader {
  public:
   BlockReader(const ReducePlan& plan, DType from, DType to, bool runs_as_rows,
               const KernelTable& table);
-  /// Most elements of a block that must be staged; kernels may be given more where none is.
+  /// The most elements of a block that must be staged; blocks that are not may be larger.
   std::int64_t stage_elements() const noexcept;
   bool direct() const noexcept { return direct_; }
-  /// The block's elements; with `copy` always in scratch.tile, to be overwritten.
+  /// The elements of the block; with `copy` always in scratch.tile, where they may be overwritten.
   Rows read(const ReduceBlock& block, BlockScratch& scratch, bool copy = false) const;
 
  private:
@@ -174,7 +174,7 @@ class BlockWriter {
   void write_lanes(const void* values, std::int64_t lanes, char* out, char* raw) const;
 
  private:
-  /// rows x cols contiguous elements to places these strides (in bytes) apart.
+  /// Writes rows x cols contiguous elements to places at these strides, in bytes.
   void write(const void* data, std::int64_t rows, std::int64_t cols, std::int64_t row_stride,
              std::int64_t col_stride, char* out, char* raw) const;
 

@@ -15,12 +15,12 @@ namespace baregrad::kernels {
 
 namespace {
 
-// Rows of one parallel chunk hold so many elements: an exponential costs more than an add.
+// Elements of one parallel chunk: an exponential costs more than an add.
 constexpr std::int64_t kRowGrain = 8192;
-// Lanes of a block whose runs are slow: a long run of that many still fits into L2.
+// Lanes of a block whose runs are slow: long runs of so many lanes still fit into L2.
 constexpr std::int64_t kSlowLanes = 128;
 
-/// log(sum(exp(x))) of each lane as it grows: max + log(sum).
+/// Running log(sum(exp(x))) of each lane: max + log(sum).
 struct LogSum {
   double max[kMaxLanes];
   double sum[kMaxLanes];
@@ -40,12 +40,12 @@ struct LogSum {
     }
   }
   double value(std::int64_t lane) const noexcept {
-    // An infinite or NaN maximum is the answer; the sum beside it is not a number.
+    // An infinite or NaN maximum is the result; the sum is NaN then.
     return std::isfinite(max[lane]) ? max[lane] + std::log(sum[lane]) : max[lane];
   }
 };
 
-/// exp(x - max) by blocks, for views that no row kernel takes as they are.
+/// exp(x - max) by blocks, for views that no row kernel can read in place.
 class BlockExp {
  public:
   BlockExp(const ReducePlan& plan, DType x, DType compute, const KernelTable& table)
@@ -58,8 +58,8 @@ class BlockExp {
 
   std::int64_t stage_elements() const noexcept { return reader_.stage_elements(); }
 
-  /// result = max and sum of some units of a tile. Where that is a single block, its exponentials
-  /// are left in `out`.
+  /// result = max and sum of some units of a tile. For a single block, its exponentials are left in
+  /// `out`.
   void log_sum(std::int64_t tile, std::int64_t begin, std::int64_t end, BlockScratch& scratch,
                char* out, LogSum& result) const {
     const std::int64_t lanes = tile_at(plan_, tile).lanes;
@@ -161,7 +161,7 @@ void scale_block(const Rows& e, bool inner, const double* scales) {
   }
 }
 
-/// Elements less max and log(sum), to `out`.
+/// out = elements - max - log(sum).
 template <class T>
 void log_block(const Rows& x, bool inner, const double* max, const double* log, void* out_in) {
   T* __restrict out = static_cast<T*>(out_in);
@@ -239,7 +239,7 @@ class Softmax {
     });
   }
 
-  /// From sums to what each element is multiplied by, or to the logarithm it is reduced by.
+  /// From the sum of each lane to its factor (softmax) or its logarithm (log_softmax).
   void invert(LogSum& sums, std::int64_t lanes) const {
     for (std::int64_t i = 0; i < lanes; ++i) {
       sums.sum[i] = op_ == OpId::softmax ? 1 / sums.sum[i] : std::log(sums.sum[i]);
@@ -254,7 +254,7 @@ class Softmax {
     const std::int64_t cols = plan_.inner ? block.run : block.lanes;
     const Rows rows{out, plan_.inner ? block.lanes : block.run, cols, cols};
     if (op_ == OpId::softmax) {
-      // Those of a single block are still there.
+      // The exponentials of a single block are still there.
       if (plan_.units > 1) blocks.exponentials(block, sums.max, scratch.block, out);
       scale_block<T>(rows, plan_.inner, sums.sum);
     } else {

@@ -31,7 +31,7 @@ inline const StageKernels& stage_kernels(std::size_t bytes) {
   return active_table().stage[bytes == 8 ? 3 : bytes / 2];
 }
 
-/// n elements from `src` (a byte stride apart) to `dst` (likewise). Neither side need be aligned.
+/// n elements from `src` to `dst`, each with a stride in bytes. Neither side needs to be aligned.
 inline void strided_copy(char* dst, std::int64_t dst_stride, const char* src,
                          std::int64_t src_stride, std::int64_t n, std::size_t bytes) {
   const auto width = static_cast<std::int64_t>(bytes);
@@ -44,7 +44,8 @@ inline void strided_copy(char* dst, std::int64_t dst_stride, const char* src,
   } else if (src_stride == width) {
     stage_kernels(bytes).scatter(dst, dst_stride, src, n);
   } else {
-    // By value: a write through char* may change anything a reference leads to.
+    // Captured by value: the compiler assumes that a write through char* may change what a
+    // reference leads to.
     with_itemsize(bytes, [=](auto size) {
       for (std::int64_t i = 0; i < n; ++i) {
         std::memcpy(dst + i * dst_stride, src + i * src_stride, size);

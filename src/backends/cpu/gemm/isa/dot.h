@@ -1,5 +1,5 @@
-// Products of rows with columns that both lie contiguous along k: vectors run along k, and each sum
-// is folded once at its end.
+// Products of rows with columns where both are contiguous along k: vectors run along k, and each
+// sum is reduced to one number once, at its end.
 #pragma once
 
 #include "backends/cpu/gemm/isa/ring.h"
@@ -71,13 +71,13 @@ BG_INLINE void dot_columns(const GemmDot& t, const T* b, T* to) {
   }
 }
 
-/// Columns outside, rows inside: B is the large one and is read once.
+/// The outer loop runs over columns: B is the large operand and is read once.
 template <class T>
 void dot(const GemmDot& t) {
   const auto* b = static_cast<const T*>(t.b);
   auto* to = static_cast<T*>(t.to);
   std::int64_t j = 0;
-  // A lone row needs as many chains as the others have.
+  // A single row needs as many chains as several rows have together.
   if (t.rows == 1) {
     for (; j + 2 * kDotCols <= t.cols; j += 2 * kDotCols) {
       dot_tile<T, 1, 2 * kDotCols>(static_cast<const T*>(t.a), t.a_row, b + j * t.b_col, t.b_col,

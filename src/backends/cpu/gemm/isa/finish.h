@@ -1,4 +1,4 @@
-// The way of a finished tile into C: old C, bias, activation, residual, one rounding.
+// From a finished tile to C: old C, bias, activation, residual, one rounding.
 #pragma once
 
 #include "backends/cpu/gemm/isa/pack.h"
@@ -34,7 +34,7 @@ BG_INLINE void add_run(T* row, const Stored<S>* from, std::int64_t stride, std::
   }
 }
 
-/// Whole vectors: the row has room for them.
+/// In whole vectors: the row has room for them.
 template <class F, class T>
 BG_INLINE void activate_row(T* row, std::int64_t n) {
   using V = Vec<T>;
@@ -64,8 +64,8 @@ BG_INLINE void activate(T* row, std::int64_t n, Activation activation) {
   }
 }
 
-/// Sums, a bias for each column and an activation, straight into rows of C: what layers ask for.
-/// The tile's rows have room for whole vectors.
+/// Sums, a bias for each column and an activation, directly into rows of C: the case of layers. The
+/// rows of the tile have room for whole vectors.
 template <class F, class T>
 BG_INLINE void finish_rows(const GemmFinish& f) {
   using V = Vec<T>;

@@ -1,4 +1,4 @@
-// Packing: a strided block of an operand into contiguous rows of T, converted on the way.
+// Packing: copies a strided block of an operand into contiguous rows of T, with conversion.
 #pragma once
 
 #include "backends/cpu/gemm/isa/ring.h"
@@ -109,7 +109,7 @@ void pack(const GemmPack& p) {
     if constexpr (kPlain) {
       transpose(from, p.inner_stride, p.outer, p.inner, to, p.to_outer);
     } else {
-      // Converted by runs, transposed out of L1.
+      // Runs are converted into L1, and transposed from there.
       constexpr std::int64_t kRun = 64;
       constexpr std::int64_t kRuns = 16;
       alignas(64) T runs[kRuns * kRun];

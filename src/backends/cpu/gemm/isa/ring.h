@@ -1,7 +1,7 @@
 // Ring<T>: a vector of T with the few operations a product needs.
 //
-// Floats are Highway's; integers are the compiler's own vectors, which multiply 64-bit integers on
-// every instruction set and wrap without a word. Bools multiply by `and` and add by `or`.
+// Floats use Highway. Integers use the compiler's own vectors, which multiply 64-bit integers on
+// every instruction set and wrap. Bools multiply by `and` and add by `or`.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace baregrad::kernels::HWY_NAMESPACE {
 
-/// A byte of 0 or 1.
+/// A bool as a byte of 0 or 1.
 struct Logical {
   std::uint8_t raw;
 };
@@ -48,7 +48,7 @@ struct IntRing {
     __builtin_memcpy(&v.raw, at, sizeof(Vector));
     return v;
   }
-  /// The first n; only called on padded memory.
+  /// The first n elements; only called on padded memory.
   static BG_INLINE Ring load_part(const T* at, int) { return load(at); }
   BG_INLINE void store(T* at) const { __builtin_memcpy(at, &raw, sizeof(Vector)); }
   BG_INLINE void store_part(T* at, int n) const {
@@ -100,8 +100,8 @@ struct FloatRing {
       Vec<T>{raw}.store_part(at, static_cast<std::size_t>(n));
 #endif
   }
-  /// this += a * b, in place. With 16 registers GCC's allocator moves sums between them and spills
-  /// some, which costs a tenth of the speed; it is told where they stay.
+  /// this += a * b, in place. With 16 registers GCC's allocator moves sums between registers and
+  /// spills some, which costs a tenth of the speed; inline assembly fixes their place.
   BG_INLINE void add_product(Ring a, Ring b) {
 #if HWY_TARGET == HWY_AVX2
     if constexpr (std::is_same_v<T, float>)

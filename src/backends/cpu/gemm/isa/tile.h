@@ -1,4 +1,4 @@
-// The micro-kernel: a tile of C in registers, A by broadcast, B by vectors.
+// The micro-kernel: a tile of C in registers, A is broadcast, B is read as vectors.
 #pragma once
 
 #include <type_traits>
@@ -10,17 +10,19 @@
 
 namespace baregrad::kernels::HWY_NAMESPACE {
 
-// Sanitizers instrument every load: with all tiles, unrolled, a file would take them many minutes.
+// Sanitizers instrument every load: with all tiles, unrolled, a file would compile for many
+// minutes.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
 #endif
 
-/// Rows of the largest tile. Two vectors of columns each: with the two of B and one of A that is
-/// all registers there are (14 * 2 + 3 of 32, 6 * 2 + 3 of 16). Integers multiply in several
+/// Rows of the largest tile, each of two vectors of columns: with two vectors of B and one of A
+/// these are all registers there are (14 * 2 + 3 of 32, 6 * 2 + 3 of 16). Integers and the narrow
+/// instruction sets have fewer tiles, to keep the library small: integers multiply in several
 /// instructions, which smaller tiles keep as busy, and few machines run the narrow instruction
-/// sets: they get fewer tiles, to keep the library small.
+/// sets.
 template <class T>
 constexpr int tile_rows() {
   constexpr bool kFloat = std::is_floating_point_v<T>;
@@ -33,7 +35,8 @@ template <class T>
 constexpr int kTileRows = tile_rows<T>();
 constexpr int kTileVecs = 2;
 
-/// Address of row i of A: few pointers and one stride, as x86 scales an index by 1 and 2 for free.
+/// Addresses of rows of A: few pointers and one stride, since x86 scales an index by 1 and 2 for
+/// free.
 template <bool kUnitK, int kRows, class T>
 struct RowsOfA {
   static constexpr int kBases = (kRows + 2) / 3;
@@ -62,7 +65,7 @@ struct RowsOfA<false, kRows, T> {
 template <class V, int kRows, int kVecs, bool kUnitK, bool kPart, class T>
 BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int last) {
   constexpr int kLanes = V::kLanes;
-  // Integers have nobody in a hurry: half the code.
+  // Integer products are not performance-critical: less unrolling, half the code.
   constexpr int kUnroll = kSanitized ? 1 : std::is_floating_point_v<T> ? 4 : 2;
   V acc[kRows][kVecs];
 #pragma GCC unroll 16
@@ -91,7 +94,7 @@ BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int
     }
   };
   std::int64_t p = t.k;
-  // C is fetched a row at a time: all at once would hold up A and B.
+  // C is prefetched a row at a time: all rows at once would delay A and B.
   const T* next = c;
   const T* const end = c + kRows * t.c_row;
   for (; p >= kUnroll; p -= kUnroll) {
@@ -116,7 +119,7 @@ BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int
     step(0);
     rows.advance(1);
   }
-  // What small products are made of: no mask, and nothing of `t` to be read again after each store.
+  // The case of small products: no mask, and nothing of `t` is read again after each store.
   if constexpr (kVecs == 1 && std::is_floating_point_v<T>) {
     if (!t.add && (!kPart || last == kLanes)) {
       const std::int64_t c_row = t.c_row;
@@ -150,7 +153,7 @@ BG_INLINE void compute_tile(const GemmTile& t, const T* a, const T* b, T* c, int
   }
 }
 
-/// Vectors that few rows take at once where B lies in rows: sums enough to hide their latency, and
+/// Vectors that few rows take at once where B lies in rows: enough sums to hide the latency, and
 /// long pieces of B.
 constexpr int wide_vecs(int rows) {
   if (kSanitized) return kTileVecs;
@@ -181,7 +184,7 @@ BG_INLINE void compute_row_of_tiles(const GemmTile& t, const T* a, const T* b, T
   int last = static_cast<int>(left);
 #if HWY_TARGET == HWY_AVX3
   if constexpr (std::is_floating_point_v<T>) {
-    // What half a vector holds costs half as much.
+    // Columns that fit into half a vector cost half as much.
     using Half = FloatRing<T, hn::CappedTag<T, kLanes / 2>>;
     if (last > kLanes && last <= kLanes + Half::kLanes) {
       compute_tile<V, kRows, 1, kUnitK, false>(t, a, b, c, kLanes);
