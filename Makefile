@@ -158,12 +158,13 @@ test-docs: setup
 
 .PHONY: test-asan
 test-asan: setup compile-asan
-	@$(step) "test asan" $(no_aslr) $(run_ctest) --preset asan -LE long
+	@$(step) "test asan" $(no_aslr) $(run_ctest) --preset asan
 
-# What speaks of threads, at 4 of them; at 2 the pool and the allocators. The rest, and all at 2, in test-long.
+# The sources that tests/CMakeLists.txt lists as THREADS, at 4 threads; the pool and the allocators also at 2. All
+# sources, also at 2: test-long.
 .PHONY: test-tsan
 test-tsan: setup compile-tsan
-	@BAREGRAD_NUM_THREADS=4 $(step) "test tsan, 4 threads" $(no_aslr) $(run_ctest) --preset tsan -LE long
+	@BAREGRAD_NUM_THREADS=4 $(step) "test tsan, 4 threads" $(no_aslr) $(run_ctest) --preset tsan
 	@BAREGRAD_NUM_THREADS=2 $(step) "test tsan, 2 threads" \
 	  $(no_aslr) $(run_ctest) --preset tsan -R "test_(parallel|core)"
 
@@ -174,7 +175,7 @@ test-install: build compile-release
 .PHONY: test-long
 test-long: build compile-release compile-asan compile-tsan-all test-docs commands ## The exhaustive forms of the tests (hours)
 	@for threads in 2 4; do BAREGRAD_NUM_THREADS=$$threads $(step) "test all of tsan, $$threads threads" \
-	  $(no_aslr) $(run_ctest) --preset tsan-all -LE long || exit; done
+	  $(no_aslr) $(run_ctest) --preset tsan-all || exit; done
 	@BAREGRAD_TEST_LONG=1 $(step) "long test release" $(run_ctest) --preset release -L long
 	@BAREGRAD_TEST_LONG=1 BAREGRAD_BIN=$(CURDIR)/$(BUILD)/baregrad $(step) "long test of training" \
 	  $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/cli/test_train.py tests/cli/test_runs.py \
@@ -203,8 +204,7 @@ compare: build ## Compare with PyTorch and NumPy from Python (COMPARE_ARGS="--ro
 	@scripts/setup.sh --peers
 	@PYTHONPATH=$(package) .venv-peers/bin/python -B bench/compare.py $(COMPARE_ARGS)
 
-# clang-tidy needs the command of each source, which release, compiling several at a time, has not.
-# Nobody has to build dev for that: it is configured anew, for sources that came since.
+# clang-tidy needs a command for each source, and no build. dev is configured each time, for new sources.
 .PHONY: commands
 commands: setup
 	@$(step) "configure dev" $(cmake) --preset dev

@@ -29,37 +29,27 @@ foreach(isa IN ITEMS sse4 avx2 avx512)
   endif()
 endforeach()
 
-# Kernels are optimised in every configuration: unoptimised SIMD wrappers are fifty times slower and
-# would make the sanitizer suites useless.
-# Whoever has only the narrow sets gains more from a small library than from unrolled loops: at -O2
-# these two take half the room.
-foreach(isa IN LISTS BAREGRAD_ISAS)
-  set(BAREGRAD_ISA_LEVEL_${isa} -O3)
-  if(BAREGRAD_SANITIZE MATCHES address)
-    # A quarter less to compile. Not with ThreadSanitizer, whose instrumentation GCC 12 breaks down at.
-    set(BAREGRAD_ISA_LEVEL_${isa} -O1)
-  elseif(isa MATCHES "scalar|sse4" AND NOT BAREGRAD_SANITIZE)
-    set(BAREGRAD_ISA_LEVEL_${isa} -O2)
-  endif()
-endforeach()
-
-# baregrad_add_isa_kernels(<variable for the objects> <sources>...)
-function(baregrad_add_isa_kernels objects)
-  set(all)
+# baregrad_add_isa_kernels(<name> <kind> <source>...): object libraries baregrad_<name>_<isa>, whose objects are added
+# to baregrad_library_objects. The wide sets have the level of <kind> (flags.cmake).
+function(baregrad_add_isa_kernels name kind)
   foreach(isa IN LISTS BAREGRAD_ISAS)
-    set(lib baregrad_kernels_${isa})
+    set(lib baregrad_${name}_${isa})
     add_library(${lib} OBJECT ${ARGN})
     target_include_directories(${lib} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
     target_include_directories(${lib} SYSTEM PRIVATE ${BAREGRAD_HIGHWAY_INCLUDE})
-    target_compile_options(${lib} PRIVATE ${BAREGRAD_ISA_FLAGS_${isa}}
-      ${BAREGRAD_ISA_LEVEL_${isa}} -fno-trapping-math)
+    target_compile_options(${lib} PRIVATE ${BAREGRAD_ISA_FLAGS_${isa}} -fno-trapping-math)
+    if(isa MATCHES "scalar|sse4")
+      baregrad_optimise(${lib} vectors_small)
+    else()
+      baregrad_optimise(${lib} ${kind})
+    endif()
     target_link_libraries(${lib} PRIVATE baregrad_options)
-    list(APPEND all $<TARGET_OBJECTS:${lib}>)
+    list(APPEND baregrad_library_objects $<TARGET_OBJECTS:${lib}>)
   endforeach()
-  set(${objects} ${all} PARENT_SCOPE)
+  set(baregrad_library_objects ${baregrad_library_objects} PARENT_SCOPE)
 endfunction()
 
-# baregrad_add_isa_ladder(<variable for the objects> <sources>...): the lab's vector rungs for the sets
+# baregrad_add_isa_ladder(<variable for the objects> <source>...): the lab's vector rungs for the sets
 # whose vectors are wider than those of the baseline, which the lab's own library has.
 function(baregrad_add_isa_ladder objects)
   set(all)
@@ -68,6 +58,7 @@ function(baregrad_add_isa_ladder objects)
     add_library(${lib} OBJECT ${ARGN})
     target_include_directories(${lib} PRIVATE ${PROJECT_SOURCE_DIR})
     target_compile_options(${lib} PRIVATE ${BAREGRAD_ISA_FLAGS_${isa}})
+    baregrad_flags_for_ladder(${lib})
     target_link_libraries(${lib} PRIVATE baregrad_options)
     list(APPEND all $<TARGET_OBJECTS:${lib}>)
   endforeach()

@@ -60,10 +60,12 @@ void empty_the_heap() { malloc_trim(0); }
 
 BlockLife live_in_vector(std::size_t bytes) {
   empty_the_heap();
-  std::optional<std::vector<char>> block;
-  return live(
-      bytes, [&] { return static_cast<void*>(block.emplace(bytes).data()); },
-      [&](void*) { block.reset(); });
+  std::vector<char> block;
+  const auto get = [&] {
+    block = std::vector<char>(bytes);
+    return static_cast<void*>(block.data());
+  };
+  return live(bytes, get, [&](void*) { std::vector<char>().swap(block); });
 }
 
 BlockLife live_in_malloc(std::size_t bytes) {

@@ -265,7 +265,7 @@ TEST(Engine, AHundredThousandOpsWide) {
   EXPECT_EQ(values(x.grad()), (std::vector<double>{2.0 * kParts}));
 }
 
-TEST(Engine, AMillionOpsDeep) {
+TEST(Engine, NO_TSAN_AMillionOpsDeep) {
   const std::int64_t before = autograd::live_nodes();
   const Tensor x = leaf({1});
   {

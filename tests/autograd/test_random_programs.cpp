@@ -600,7 +600,7 @@ void Program::run() {
   check_gradients();
 }
 
-TEST(RandomPrograms, HaveTheGradientsOfTheirFunctionalForm) {
+TEST(RandomPrograms, NO_TSAN_HaveTheGradientsOfTheirFunctionalForm) {
   const bool thorough = std::getenv("BAREGRAD_TEST_LONG") != nullptr;
   const int count = thorough ? 10000 : 200;
   int refused = 0;

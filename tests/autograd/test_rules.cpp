@@ -50,13 +50,13 @@ class Rule : public ::testing::TestWithParam<OpId> {
   }
 };
 
-TEST_P(Rule, HoldsForContiguousInputs) {
+TEST_P(Rule, NO_TSAN_HoldsForContiguousInputs) {
   for (const Dims& shape : {Dims{5}, Dims{3, 4}, Dims{4, 3}, Dims{2, 3, 2}}) {
     check(as_leaves(smooth_inputs(row(), 1, shape)), to_string(shape));
   }
 }
 
-TEST_P(Rule, HoldsForEveryLayout) {
+TEST_P(Rule, NO_TSAN_HoldsForEveryLayout) {
   // This row tests memory, not elements.
   if (GetParam() == OpId::as_strided) return;
   for (const op_table::LayoutKind kind : op_table::kLayouts) {
@@ -66,11 +66,11 @@ TEST_P(Rule, HoldsForEveryLayout) {
   }
 }
 
-TEST_P(Rule, HoldsForZeroDimensionalInputs) {
+TEST_P(Rule, NO_TSAN_HoldsForZeroDimensionalInputs) {
   check(as_leaves(smooth_inputs(row(), 3, {})), "0-d");
 }
 
-TEST_P(Rule, HoldsForNothing) {
+TEST_P(Rule, NO_TSAN_HoldsForNothing) {
   if (refuses_empty(GetParam())) return;
   for (const Dims& shape : {Dims{0}, Dims{0, 3}, Dims{3, 0}}) {
     const Tensors inputs = as_leaves(smooth_inputs(row(), 4, shape));
@@ -91,7 +91,7 @@ TEST_P(Rule, HoldsForNothing) {
   }
 }
 
-TEST_P(Rule, HoldsForBroadcastOperands) {
+TEST_P(Rule, NO_TSAN_HoldsForBroadcastOperands) {
   if (!row().elementwise || row().tensors < 2) return;
   for (int small = 0; small < row().tensors; ++small) {
     for (const Dims& shape : {Dims{}, Dims{1}, Dims{4}, Dims{3, 1}}) {
@@ -106,7 +106,7 @@ TEST_P(Rule, HoldsForBroadcastOperands) {
 }
 
 /// Through a view of the leaf, and through an expanded one.
-TEST_P(Rule, HoldsForViews) {
+TEST_P(Rule, NO_TSAN_HoldsForViews) {
   if (GetParam() == OpId::as_strided) return;
   const auto fn = [this](const Tensors& in) {
     Tensors seen;
@@ -125,7 +125,7 @@ TEST_P(Rule, HoldsForViews) {
 }
 
 /// One input at a time requires a gradient: what the op keeps must suffice.
-TEST_P(Rule, HoldsForEachInputAlone) {
+TEST_P(Rule, NO_TSAN_HoldsForEachInputAlone) {
   const Tensors inputs = smooth_inputs(row(), 8, {3, 4});
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     if (!is_floating(inputs[k].dtype())) continue;

@@ -207,7 +207,7 @@ TEST_P(CastKernels, AgreeWithTheReference) {
   });
 }
 
-TEST_P(CastKernels, TouchTheirElementsAloneAtEveryLength) {
+TEST_P(CastKernels, NO_TSAN_TouchTheirElementsAloneAtEveryLength) {
   for_each_pair([](DType from, DType to) {
     const Elements& x = Elements::sources(from);
     const std::size_t in_width = itemsize(from);

@@ -259,7 +259,7 @@ TEST_P(ElementwiseKernels, AgreeWithTheReference) {
 }
 
 // All lengths around a few vectors, at a fence; a value must not depend on its position.
-TEST_P(ElementwiseKernels, TouchTheirElementsAloneAtEveryLength) {
+TEST_P(ElementwiseKernels, NO_TSAN_TouchTheirElementsAloneAtEveryLength) {
   for_each_kernel(GetParam(), [](const Row& row, DType dtype, ElementwiseFn fn, ElementwiseFn) {
     const Operands operands = make_operands(row, dtype);
     const std::size_t size = out_size(row, dtype);

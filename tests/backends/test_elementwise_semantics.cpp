@@ -286,7 +286,7 @@ double ulps(T got, long double expected) {
 }
 
 // Every approximated op against its formula in long double, which has 11 bits more than double.
-TEST_P(ElementwiseSemantics, FormulasHold) {
+TEST_P(ElementwiseSemantics, NO_TSAN_FormulasHold) {
   using L = long double;
   const L root2 = std::sqrt(L(2));
   const std::vector<std::pair<OpId, std::function<L(L)>>> unary = {

@@ -22,7 +22,7 @@ class Gemm : public testing::TestWithParam<Isa> {
   void TearDown() override { kernels::set_active_isa(kernels::available_isas().back()); }
 };
 
-TEST_P(Gemm, EveryShapeTo33) {
+TEST_P(Gemm, NO_TSAN_EveryShapeTo33) {
 #if defined(__SANITIZE_ADDRESS__)
   constexpr std::int64_t kStep =
       4;  // every edge of a tile, but not every depth; the release build tests all
@@ -40,7 +40,7 @@ TEST_P(Gemm, EveryShapeTo33) {
 }
 
 // Either side transposed, for some of the small shapes.
-TEST_P(Gemm, TransposedShapesTo33) {
+TEST_P(Gemm, NO_TSAN_TransposedShapesTo33) {
   for (std::int64_t m = 1; m <= 33; m += m < 17 ? 1 : 4) {
     for (std::int64_t n = 1; n <= 33; n += n < 17 ? 1 : 4) {
       for (std::int64_t k = 1; k <= 33; k += k < 9 ? 2 : 5) {
@@ -68,7 +68,7 @@ void check_layouts(std::int64_t m, std::int64_t n, std::int64_t k) {
   }
 }
 
-TEST_P(Gemm, EveryLayout) {
+TEST_P(Gemm, NO_TSAN_EveryLayout) {
   for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{1, 40, 37},
                                 {40, 1, 37},
                                 {5, 70, 19},
@@ -82,7 +82,7 @@ TEST_P(Gemm, EveryLayout) {
   }
 }
 
-TEST_P(Gemm, EveryLayoutInSeveralBlocksOfK) {
+TEST_P(Gemm, NO_TSAN_EveryLayoutInSeveralBlocksOfK) {
   check_layouts<float>(9, 35, 1100);
   check_layouts<double>(9, 35, 600);
 }
@@ -109,7 +109,7 @@ void check_dtype() {
   }
 }
 
-TEST_P(Gemm, EveryDtype) {
+TEST_P(Gemm, NO_TSAN_EveryDtype) {
   check_dtype<bool>();
   check_dtype<std::int8_t>();
   check_dtype<std::int16_t>();
@@ -125,7 +125,7 @@ TEST_P(Gemm, EveryDtype) {
   check_dtype<double>();
 }
 
-TEST_P(Gemm, Epilogues) {
+TEST_P(Gemm, NO_TSAN_Epilogues) {
   for (const Activation activation : {Activation::None, Activation::Relu, Activation::Gelu,
                                       Activation::GeluTanh, Activation::Silu}) {
     for (int which = 0; which < 8; ++which) {
@@ -202,7 +202,7 @@ TEST_P(Gemm, NothingToComputeTouchesNothing) {
 }
 
 // Sizes around every boundary of the loops: tiles, panels, blocks of k, blocks of C.
-TEST_P(Gemm, LargerShapes) {
+TEST_P(Gemm, NO_TSAN_LargerShapes) {
   std::mt19937_64 rng(7);
   const auto size = [&rng](std::int64_t most) {
     return static_cast<std::int64_t>(rng() % static_cast<std::uint64_t>(most)) + 1;
@@ -518,7 +518,7 @@ TEST(GemmMemory, FailsBeforePartsAreWritten) {
 }
 
 // ||C - AB|| / (||A|| ||B||), the largest norms.
-TEST(GemmAccuracy, ResidualOfLongSums) {
+TEST(GemmAccuracy, NO_TSAN_ResidualOfLongSums) {
   constexpr std::int64_t kN = 8, kK = 200000;
   std::vector<float> a(kN * kK), b(kN * kK), c(kN * kN);
   std::mt19937_64 rng(8);

@@ -149,7 +149,7 @@ StridedArray tame(OpId op, DType dtype, const Shape& shape, LayoutKind kind, std
   return std::move(op == OpId::prod ? x.fill_random(seed, 0.9, 1.1) : x.fill_random(seed, 0.5, 4));
 }
 
-TEST_F(ReduceTest, KernelsAtEveryTailLength) {
+TEST_F(ReduceTest, NO_TSAN_KernelsAtEveryTailLength) {
   for (const Isa isa : all_isas()) {
     const kernels::KernelTable& table = kernels::table(isa);
     for (const DType dtype : kAllDTypes) {
@@ -203,7 +203,7 @@ TEST_F(ReduceTest, KernelsAtEveryTailLength) {
   }
 }
 
-TEST_F(ReduceTest, EveryOpDtypeLayoutAndAxes) {
+TEST_F(ReduceTest, NO_TSAN_EveryOpDtypeLayoutAndAxes) {
   const Shape shape = {3, 4, 5, 7};
   for (const Isa isa : all_isas()) {
     kernels::set_active_isa(isa);
@@ -246,7 +246,7 @@ TEST_F(ReduceTest, TheVarianceOfEqualElementsIsZero) {
 }
 
 // Long and wide enough for several blocks, cascades of blocks, and split reductions.
-TEST_F(ReduceTest, LargeShapes) {
+TEST_F(ReduceTest, NO_TSAN_LargeShapes) {
   const Shape shapes[] = {{70001}, {5, 9001}, {9001, 5}, {70, 1300}, {400, 3, 20}, {2, 9000, 3}};
   for (const DType dtype :
        {DType::Float32, DType::Float64, DType::BFloat16, DType::Int8, DType::Int64}) {

@@ -62,7 +62,7 @@ void check_scan(OpId op, StridedArray& x, int axis, DType result, const std::str
   }
 }
 
-TEST_F(RowsTest, ScansOfEveryDtypeLayoutAndAxis) {
+TEST_F(RowsTest, NO_TSAN_ScansOfEveryDtypeLayoutAndAxis) {
   const Shape shape = {6, 5, 9};
   for (const Isa isa : all_isas()) {
     kernels::set_active_isa(isa);
@@ -181,7 +181,7 @@ TEST_F(RowsTest, SoftmaxOfEveryLengthAndIsa) {
   }
 }
 
-TEST_F(RowsTest, SoftmaxOfEveryDtypeLayoutAndAxis) {
+TEST_F(RowsTest, NO_TSAN_SoftmaxOfEveryDtypeLayoutAndAxis) {
   const Shape shape = {6, 5, 9};
   for (const Isa isa : all_isas()) {
     kernels::set_active_isa(isa);
@@ -324,7 +324,7 @@ TEST_F(RowsTest, SoftmaxOfLongRowsOfEqualNumbers) {
   }
 }
 
-TEST_F(RowsTest, LogsumexpOverAnyAxes) {
+TEST_F(RowsTest, NO_TSAN_LogsumexpOverAnyAxes) {
   for (const Shape& shape : {Shape{3, 4, 5, 6}, Shape{2, 200, 3, 50}}) {
     for (const DType dtype : kFloats) {
       for (const LayoutKind kind :

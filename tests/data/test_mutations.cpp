@@ -104,7 +104,7 @@ void run(const std::vector<ByteVector>& seeds, const std::function<void(const By
   EXPECT_GT(refused, kInputs / 20);
 }
 
-TEST(Mutations, Idx) {
+TEST(Mutations, NO_TSAN_Idx) {
   ByteVector floats;
   for (int i = 0; i < 30; ++i) append_be32(floats, 0x3f800000U + static_cast<std::uint32_t>(i));
   run(
@@ -114,7 +114,7 @@ TEST(Mutations, Idx) {
       [](std::size_t size) { return size; });
 }
 
-TEST(Mutations, IdxGzipped) {
+TEST(Mutations, NO_TSAN_IdxGzipped) {
   ByteVector mixed(3000);
   for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] = static_cast<std::uint8_t>(i * i >> 5);
   run(
@@ -124,7 +124,7 @@ TEST(Mutations, IdxGzipped) {
       [](std::size_t size) { return 1032 * size + (std::size_t{1} << 16); });
 }
 
-TEST(Mutations, Csv) {
+TEST(Mutations, NO_TSAN_Csv) {
   const std::vector<ByteVector> seeds = {
       bytes_of("a,b,c\n1,2.5,3\n-4e3,5,6\n7,8,\"9\"\n"), bytes_of("1,2\r\n3,4\r\n\r\n5,nan\r\n"),
       bytes_of("\"x \"\"y\"\"\",\"l\ni\"\n1,2\n3,4\n"), gzip(bytes_of("1,2,3\n4,5,6\n"))};
@@ -141,7 +141,7 @@ TEST(Mutations, Csv) {
       [](std::size_t size) { return 16 * size + 4096; });
 }
 
-TEST(Mutations, Pnm) {
+TEST(Mutations, NO_TSAN_Pnm) {
   run(
       {bytes_of("P2\n# c\n3 2\n255\n0 1 2\n253 254 255\n"),
        bytes_of("P5 4 4 255\nabcdefghijklmnop"), bytes_of("P3 2 1 1000 1 2 3 4 5 600"),
@@ -167,7 +167,7 @@ void repair_png(ByteVector& bytes) {
   }
 }
 
-TEST(Mutations, Png) {
+TEST(Mutations, NO_TSAN_Png) {
   std::vector<ByteVector> seeds;
   for (const PngCase& c : png_cases()) seeds.push_back(c.file);
   run(

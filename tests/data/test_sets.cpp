@@ -182,7 +182,7 @@ void expect_real(const ImageSet& train, const ImageSet& test) {
   EXPECT_EQ(test.labels.shape(), Dims({10000}));
 }
 
-TEST(RealSets, Mnist) {
+TEST(RealSets, NO_TSAN_Mnist) {
   if (!data::find_dataset("mnist", kShared)) {
     GTEST_SKIP() << "MNIST is not installed: set BAREGRAD_DATA to the folder that has mnist/";
   }
@@ -195,7 +195,7 @@ TEST(RealSets, Mnist) {
   EXPECT_NEAR(mean(train.images.to(DType::Float32)).item<double>() / 255, 0.1307, 5e-5);
 }
 
-TEST(RealSets, FashionMnist) {
+TEST(RealSets, NO_TSAN_FashionMnist) {
   if (!data::find_dataset("fashion", kShared)) {
     GTEST_SKIP() << "Fashion-MNIST is not installed: Debian has it as dataset-fashion-mnist";
   }

@@ -2,8 +2,6 @@
 // scripts/fuzz_files.sh) and by seeded mutations in a test (test_formats.cpp).
 //
 // To add a format, write a file like npy.cpp that defines its Format, and a line in formats.cpp.
-// Put the file's own definitions into a namespace with the format's name: all formats have `seeds`,
-// and several files may be compiled as one.
 #pragma once
 
 #include <cstddef>

@@ -115,7 +115,7 @@ TEST(ToDot, WhatIsFarthestFromTheRootBecomesACount) {
   EXPECT_FALSE(has(whole, "more"));
 }
 
-TEST(ToDot, AMillionNodesDeep) {
+TEST(ToDot, NO_TSAN_AMillionNodesDeep) {
   const Tensor x = leaf_of_ones({1});
   Tensor h = x;
   for (int i = 0; i < 1'000'000; ++i) h = negative(h);

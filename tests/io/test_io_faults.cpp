@@ -187,7 +187,7 @@ TEST_P(EveryCall, FailsWithAnError) {
   }
 }
 
-TEST_P(EveryCall, IsTheLastOfTheProcess) {
+TEST_P(EveryCall, NO_TSAN_IsTheLastOfTheProcess) {
   const int keep = GetParam();
   const TemporaryFolder scratch;
   const auto calls = static_cast<int>(calls_of_a_save(scratch.file("count"), keep).size());

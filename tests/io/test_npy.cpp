@@ -147,7 +147,7 @@ TEST(Npy, WhatCannotBeWritten) {
   EXPECT_NE(error_of<IoError>([&] { io::load_npy(folder.file("a")); }), "");
 }
 
-TEST(Npy, HostileFiles) {
+TEST(Npy, NO_TSAN_HostileFiles) {
   const std::string k4 = "abcd";
   const std::string f4 = "'<f4'";
   struct Row {

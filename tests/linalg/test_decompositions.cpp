@@ -194,7 +194,7 @@ TEST(Decompositions, OfAnyStrides) {
   EXPECT_EQ(distance(x, y), 0.0);
 }
 
-TEST(Decompositions, HaveTheSameBitsAtAnyThreadCount) {
+TEST(Decompositions, NO_ASAN_HaveTheSameBitsAtAnyThreadCount) {
   const int before = get_num_threads();
   const auto all = [] {
     Tensors out;

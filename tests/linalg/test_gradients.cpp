@@ -118,13 +118,13 @@ Tensors leaves_of(const GradientCase& c, bool with_strides) {
   return inputs;
 }
 
-TEST_P(Gradients, AreThoseOfFiniteDifferences) {
+TEST_P(Gradients, NO_TSAN_AreThoseOfFiniteDifferences) {
   EXPECT_EQ(autograd::gradcheck(GetParam().fn, leaves_of(GetParam(), false)), "");
 }
-TEST_P(Gradients, OfStridedInputs) {
+TEST_P(Gradients, NO_TSAN_OfStridedInputs) {
   EXPECT_EQ(autograd::gradcheck(GetParam().fn, leaves_of(GetParam(), true)), "");
 }
-TEST_P(Gradients, OfGradients) {
+TEST_P(Gradients, NO_TSAN_OfGradients) {
   EXPECT_EQ(autograd::gradgradcheck(GetParam().fn, leaves_of(GetParam(), false)), "");
 }
 INSTANTIATE_TEST_SUITE_P(All, Gradients, ::testing::ValuesIn(cases()),

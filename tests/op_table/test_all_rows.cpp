@@ -78,7 +78,7 @@ bool refuses_empty(const OpRow& row) {
          op_info(row.op).family == Family::ArgReduce;
 }
 
-TEST_P(Rows, SameResultFromEveryLayout) {
+TEST_P(Rows, NO_TSAN_SameResultFromEveryLayout) {
   const auto& [row, dtype] = GetParam();
   for_each_isa([&] {
     Rng rng(21);
@@ -101,7 +101,7 @@ TEST_P(Rows, SameResultFromEveryLayout) {
   });
 }
 
-TEST_P(Rows, SameResultFromEveryAlignment) {
+TEST_P(Rows, NO_TSAN_SameResultFromEveryAlignment) {
   const auto& [row, dtype] = GetParam();
   if (row->op == OpId::as_strided) return;  // reaches beyond borrowed memory by design
   Rng rng(22);
@@ -119,7 +119,7 @@ TEST_P(Rows, SameResultFromEveryAlignment) {
   });
 }
 
-TEST_P(Rows, SameBitsAtEveryThreadCount) {
+TEST_P(Rows, NO_ASAN_SameBitsAtEveryThreadCount) {
   const auto& [row, dtype] = GetParam();
   Rng rng(23);
   const int before = get_num_threads();
@@ -136,7 +136,7 @@ TEST_P(Rows, SameBitsAtEveryThreadCount) {
   set_num_threads(before);
 }
 
-TEST_P(Rows, FailingMemoryLeavesEverythingWhole) {
+TEST_P(Rows, NO_TSAN_FailingMemoryLeavesEverythingWhole) {
   const auto& [row, dtype] = GetParam();
   Rng rng(24);
   const Inputs in = row->inputs(rng, dtype, {5, 9});
@@ -167,7 +167,7 @@ TEST_P(Rows, FailingMemoryLeavesEverythingWhole) {
   }
 }
 
-TEST_P(Rows, UndefinedInputsAreRefused) {
+TEST_P(Rows, NO_TSAN_UndefinedInputsAreRefused) {
   const auto& [row, dtype] = GetParam();
   if (op_info(row->op).family == Family::Irregular && row->op >= OpId::arange &&
       row->op <= OpId::random_perm && row->op != OpId::tril && row->op != OpId::triu) {

@@ -172,7 +172,7 @@ void run_and_check(const OpRow& row, const Inputs& in) {
 
 class Elementwise : public ::testing::TestWithParam<Case> {};
 
-TEST_P(Elementwise, MatchesTheTruth) {
+TEST_P(Elementwise, NO_TSAN_MatchesTheTruth) {
   const auto& [row, dtype] = GetParam();
   for_each_isa([&] {
     Rng rng(11);
@@ -184,7 +184,7 @@ TEST_P(Elementwise, MatchesTheTruth) {
   });
 }
 
-TEST_P(Elementwise, EveryTail) {
+TEST_P(Elementwise, NO_TSAN_EveryTail) {
   const auto& [row, dtype] = GetParam();
   for_each_isa([&] {
     Rng rng(12);
@@ -262,7 +262,7 @@ Inputs edge_inputs(const OpRow& row, DType dtype) {
   return in;
 }
 
-TEST_P(Elementwise, EdgeValues) {
+TEST_P(Elementwise, NO_TSAN_EdgeValues) {
   const auto& [row, dtype] = GetParam();
   Inputs in = edge_inputs(*row, dtype);
   if (is_integer(dtype)) {
@@ -285,7 +285,7 @@ Tensor cut_to_one(const Tensor& t, unsigned axes) {
 
 // Every combination of operands that are repeated along rows, along columns, along both or not at
 // all. Rows are short, fill a tile, or do not. Results are those of expanded copies.
-TEST_P(Elementwise, RepeatsBroadcastOperands) {
+TEST_P(Elementwise, NO_TSAN_RepeatsBroadcastOperands) {
   const auto& [row, dtype] = GetParam();
   const auto tensors = static_cast<unsigned>(row->tensors);
   for_each_isa([&] {
@@ -320,7 +320,7 @@ TEST(InPlaceNumber, ThatIsAnElementOfTheResultIsReadFirst) {
 
 class InPlace : public ::testing::TestWithParam<Case> {};
 
-TEST_P(InPlace, EqualsOutOfPlace) {
+TEST_P(InPlace, NO_TSAN_EqualsOutOfPlace) {
   const auto& [row, dtype] = GetParam();
   for_each_isa([&] {
     Rng rng(13);
@@ -342,7 +342,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, Elementwise,
 /// Vector code may take another path if one lane needs it; the other lanes must not change.
 class Lanes : public ::testing::TestWithParam<Case> {};
 
-TEST_P(Lanes, NeighboursChangeNothing) {
+TEST_P(Lanes, NO_TSAN_NeighboursChangeNothing) {
   const auto& [row, dtype] = GetParam();
   for_each_isa([&] {
     Rng rng(14);

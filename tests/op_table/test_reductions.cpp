@@ -123,7 +123,7 @@ class Reduction : public ::testing::TestWithParam<Case> {};
 bool is_reduction(const OpRow& row) { return op_info(row.op).family == Family::Reduce; }
 bool is_argreduction(const OpRow& row) { return op_info(row.op).family == Family::ArgReduce; }
 
-TEST_P(Reduction, EverySubsetOfAxes) {
+TEST_P(Reduction, NO_TSAN_EverySubsetOfAxes) {
   const auto& [row, dtype] = GetParam();
   const Dims shape{3, 5, 2, 7};
   for_each_isa([&] {
@@ -159,7 +159,7 @@ TEST_P(Reduction, EverySubsetOfAxes) {
   });
 }
 
-TEST_P(Reduction, EveryTail) {
+TEST_P(Reduction, NO_TSAN_EveryTail) {
   const auto& [row, dtype] = GetParam();
   const bool extreme = row->op == OpId::amax || row->op == OpId::amin;
   for_each_isa([&] {
@@ -184,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, Reduction, ::testing::ValuesIn(cases(is_reduction
 
 class ArgReduction : public ::testing::TestWithParam<Case> {};
 
-TEST_P(ArgReduction, FirstBestAlongEveryAxis) {
+TEST_P(ArgReduction, NO_TSAN_FirstBestAlongEveryAxis) {
   const auto& [row, dtype] = GetParam();
   const Dims shape{4, 33, 5};
   const auto call = [&](const Tensor& x, std::optional<std::int64_t> axis) {
@@ -207,7 +207,7 @@ TEST_P(ArgReduction, FirstBestAlongEveryAxis) {
   });
 }
 
-TEST_P(ArgReduction, NanWinsAtEveryPosition) {
+TEST_P(ArgReduction, NO_TSAN_NanWinsAtEveryPosition) {
   const auto& [row, dtype] = GetParam();
   if (!is_floating(dtype)) return;
   for_each_isa([&] {

@@ -186,7 +186,7 @@ class Isas : public ::testing::Test {
 
 class Convolution : public Isas {};
 
-TEST_F(Convolution, IsTheSumWrittenOut) {
+TEST_F(Convolution, NO_TSAN_IsTheSumWrittenOut) {
   for_each_isa([&] {
     std::mt19937 rng(1);
     int number = 0;
@@ -219,7 +219,7 @@ TEST_F(Convolution, IsTheSumWrittenOut) {
   });
 }
 
-TEST_F(Convolution, GradientsAreTheSumsWrittenOut) {
+TEST_F(Convolution, NO_TSAN_GradientsAreTheSumsWrittenOut) {
   for_each_isa([&] {
     std::mt19937 rng(2);
     for (const ConvCase& c : conv_cases()) {
@@ -328,7 +328,7 @@ TEST_F(Convolution, InfinitiesStayInTheirWindows) {
   });
 }
 
-TEST_F(Convolution, HasTheSameBitsAtEveryThreadCount) {
+TEST_F(Convolution, NO_ASAN_HasTheSameBitsAtEveryThreadCount) {
   std::mt19937 rng(6);
   const int before = get_num_threads();
   const ConvCase list[] = {

@@ -43,7 +43,7 @@ void expect_moved(const Tensor& result, const Dims& shape, const Tensor& x, Sour
 
 // ---- concat and stack --------------------------------------------------------------------------
 
-TEST(Concat, JoinsEveryDTypeLayoutAndAxis) {
+TEST(Concat, NO_TSAN_JoinsEveryDTypeLayoutAndAxis) {
   for (const DType dtype : kAllDTypes) {
     for (int axis = 0; axis < 3; ++axis) {
       std::vector<std::vector<Tensor>> variants(5);

@@ -173,7 +173,7 @@ void check_sort(const Tensor& x, std::int64_t axis) {
 
 // ---- sort
 
-TEST(Sort, EveryDTypeAndLength) {
+TEST(Sort, NO_TSAN_EveryDTypeAndLength) {
   for_dtypes([]<class T>(TypeTag<T>) {
     Rng rng(1);
     for (const bool wide : {false, true}) {
@@ -185,7 +185,7 @@ TEST(Sort, EveryDTypeAndLength) {
   });
 }
 
-TEST(Sort, LongLines) {
+TEST(Sort, NO_TSAN_LongLines) {
   Rng rng(2);
   for (const bool wide : {false, true}) {
     check_sort<float>(random_tensor<float>(rng, {200000}, wide), 0);
@@ -230,7 +230,7 @@ TEST(Sort, NumbersWithoutNanOrNegativeZero) {
   }
 }
 
-TEST(Sort, EveryAxis) {
+TEST(Sort, NO_TSAN_EveryAxis) {
   for_dtypes([]<class T>(TypeTag<T>) {
     Rng rng(4);
     for (const Dims& shape : {Dims{5, 7, 18}, Dims{3, 40, 37}, Dims{2, 300, 20}, Dims{600, 3},
@@ -351,7 +351,7 @@ void check_topk(const Tensor& x, std::int64_t k, int axis) {
   }
 }
 
-TEST(Topk, EveryDTypeAndCount) {
+TEST(Topk, NO_TSAN_EveryDTypeAndCount) {
   for_dtypes([]<class T>(TypeTag<T>) {
     Rng rng(9);
     for (const bool wide : {false, true}) {
@@ -368,7 +368,7 @@ TEST(Topk, EveryDTypeAndCount) {
   });
 }
 
-TEST(Topk, EveryAxisAndLayout) {
+TEST(Topk, NO_TSAN_EveryAxisAndLayout) {
   Rng rng(10);
   const Tensor x = random_tensor<float>(rng, {20, 33, 41}, false);
   for (int axis = 0; axis < 3; ++axis) {
@@ -434,7 +434,7 @@ void check_searchsorted(const Tensor& hay, const Tensor& values) {
   }
 }
 
-TEST(Searchsorted, EveryDTypeAndLength) {
+TEST(Searchsorted, NO_TSAN_EveryDTypeAndLength) {
   for_dtypes([]<class T>(TypeTag<T>) {
     Rng rng(11);
     for (const bool wide : {false, true}) {
@@ -556,7 +556,7 @@ void check_unique(const Tensor& x) {
   ASSERT_EQ(with_inverse.inverse.shape(), x.shape());
 }
 
-TEST(Unique, EveryDTypeAndLength) {
+TEST(Unique, NO_TSAN_EveryDTypeAndLength) {
   for_dtypes([]<class T>(TypeTag<T>) {
     Rng rng(14);
     for (const bool wide : {false, true}) {

@@ -114,7 +114,7 @@ const std::vector<Shapes>& matmul_shapes() {
   return all;
 }
 
-TEST(Matmul, IsTheSumOfProductsForEveryShape) {
+TEST(Matmul, NO_TSAN_IsTheSumOfProductsForEveryShape) {
   std::mt19937 rng(1);
   for (const Shapes& s : matmul_shapes()) {
     const Tensor a = real(rng, s.a, float32);
@@ -124,7 +124,7 @@ TEST(Matmul, IsTheSumOfProductsForEveryShape) {
   }
 }
 
-TEST(Matmul, OfEveryDtype) {
+TEST(Matmul, NO_TSAN_OfEveryDtype) {
   std::mt19937 rng(2);
   for (const Shapes& s : matmul_shapes()) {
     for (const DType dtype : kFloats) {

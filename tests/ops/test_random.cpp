@@ -79,7 +79,7 @@ std::vector<char> bytes_of(const Tensor& t) {
   return bytes;
 }
 
-TEST(Random, SameBitsAtAnyThreadCount) {
+TEST(Random, NO_ASAN_SameBitsAtAnyThreadCount) {
   const int before = get_num_threads();
   int k = 0;
   for (const auto& op : all_ops({3, 33331})) {
@@ -194,7 +194,7 @@ TEST(Uniform, ExactValues) {
   }
 }
 
-TEST(Uniform, MomentsAndBuckets) {
+TEST(Uniform, NO_TSAN_MomentsAndBuckets) {
   for (const DType dtype : kFloats) {
     SCOPED_TRACE(name(dtype));
     Generator g(kSeed);
@@ -325,7 +325,7 @@ TEST(Normal, BoxMullerOfTheSequence) {
   }
 }
 
-TEST(Normal, MomentsTailsAndIndependence) {
+TEST(Normal, NO_TSAN_MomentsTailsAndIndependence) {
   for (const DType dtype : kFloats) {
     SCOPED_TRACE(name(dtype));
     Generator g(kSeed);
@@ -394,7 +394,7 @@ TEST(Normal, Refusals) {
 
 // ---- Integers
 
-TEST(Randint, ExactValuesInEveryDType) {
+TEST(Randint, NO_TSAN_ExactValuesInEveryDType) {
   for (int d = 0; d < kNumDTypes; ++d) {
     const auto dtype = static_cast<DType>(d);
     SCOPED_TRACE(name(dtype));

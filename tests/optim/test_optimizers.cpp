@@ -93,7 +93,7 @@ Formula formula_of(const std::string& optimizer) {
 
 class Updates : public OptimTest {};
 
-TEST_F(Updates, EqualTheFormulaStepByStepOnEveryIsa) {
+TEST_F(Updates, NO_TSAN_EqualTheFormulaStepByStepOnEveryIsa) {
   constexpr std::int64_t kN = 37;
   for (const Isa isa : all_isas()) {
     kernels::set_active_isa(isa);
@@ -162,7 +162,7 @@ Tensors run_many(const GoldenOptimizer& row) {
   return params;
 }
 
-TEST_F(Updates, HaveTheSameBitsAtAnyThreadCountAndOnEveryIsa) {
+TEST_F(Updates, NO_ASAN_HaveTheSameBitsAtAnyThreadCountAndOnEveryIsa) {
   std::vector<int> counts = several_threads();
   counts.insert(counts.begin(), 1);
   for (const GoldenOptimizer& row : golden_optimizers()) {

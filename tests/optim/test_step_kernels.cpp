@@ -87,8 +87,8 @@ void check_every_length(int type) {
   }
 }
 
-TEST(StepKernels, EveryRuleAtEveryLengthFloat32) { check_every_length<float>(0); }
-TEST(StepKernels, EveryRuleAtEveryLengthFloat64) { check_every_length<double>(1); }
+TEST(StepKernels, NO_TSAN_EveryRuleAtEveryLengthFloat32) { check_every_length<float>(0); }
+TEST(StepKernels, NO_TSAN_EveryRuleAtEveryLengthFloat64) { check_every_length<double>(1); }
 
 template <class T>
 void check_square_sums(int type) {

@@ -408,7 +408,7 @@ TEST_F(ParallelFor, WorkersComputeInTheCallersRoundingMode) {
   EXPECT_EQ(rounded_up_everywhere(), 0);
 }
 
-TEST_F(ParallelFor, RunsWithFewerThreadsWhenNoneCanBeCreated) {
+TEST_F(ParallelFor, NO_TSAN_RunsWithFewerThreadsWhenNoneCanBeCreated) {
   // In a child, which has no worker yet. No address space has room for a stack of this size.
   const int status = exit_status_of_child([] {
     pthread_attr_t usual;

@@ -43,7 +43,7 @@ ISAS = {
     "avx2": Isa(("N_AVX2",), VEX),
     "avx512": Isa(("N_AVX3", "N_AVX3_DL", "N_AVX3_ZEN4", "N_AVX3_SPR"), EVEX),
 }
-KERNEL_FOLDER = re.compile(r"baregrad_(?:kernels|ladder)_(\w+)\.dir")
+KERNEL_FOLDER = re.compile(r"baregrad_(?:(?:small_)?kernels|ladder)_(\w+)\.dir")
 LIBRARY_FOLDER = re.compile(r"baregrad\w*\.dir")
 # Programs that use the library: they may contain loops for one CPU, and nothing links to them.
 DEFAULT_EXCLUDES = ["*test*", "*bench*", "*fuzz*", "*peer*"]

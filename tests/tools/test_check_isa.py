@@ -116,6 +116,12 @@ class CheckIsaTest(unittest.TestCase):
                      [*FLAGS["avx512"], "-mprefer-vector-width=512"])
         self.assertIn("EVEX", "".join(self.problems()))
 
+    def test_small_kernels_are_held_to_their_instruction_set(self):
+        self.compile("baregrad_small_kernels_avx2", KERNEL.format(namespace="N_AVX2"), FLAGS["avx2"])
+        self.assertEqual(self.problems(), [])
+        self.compile("baregrad_small_kernels_avx2", KERNEL.format(namespace="N_AVX3"), FLAGS["avx2"])
+        self.assert_one_problem("weak symbol outside N_AVX2", "twice")
+
     def test_programs_around_the_library_are_left_out(self):
         self.compile("baregrad_tests", BASELINE, ["-mavx2"])
         self.assertEqual(self.problems(check_isa.DEFAULT_EXCLUDES), [])

@@ -1,5 +1,7 @@
-"""Tests of scripts/run_tidy.py: what is read together, and that findings are told by where they are."""
+"""Tests of scripts/run_tidy.py: which command reads a source, what is reported, and what the cache skips."""
 
+import contextlib
+import io
 import pathlib
 import sys
 import tempfile
@@ -8,92 +10,68 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 import run_tidy
 
-PRIVATE = """#include <vector>
-namespace baregrad {
-namespace {
-
-constexpr int kMost = 3;
-const char* const kNames[] = {"a"};
-struct Walk {
-  int inside;
-};
-using Words = std::vector<int>;
-int twice(int x) { return 2 * x; }
-
-}  // namespace
-
-int shared(int x) { return twice(x); }
-
-}  // namespace baregrad
-"""
+NULL = "int sum(long x) {\n  int* p = nullptr;\n  if (x == 3) return *p;\n  return 0;\n}\n"
+CLEAN = "int twice(int x) { return 2 * x; }\n"
 
 
 class RunTidyTest(unittest.TestCase):
     def setUp(self):
         holder = tempfile.TemporaryDirectory()
         self.addCleanup(holder.cleanup)
-        self.root = pathlib.Path(holder.name)
+        self.root = pathlib.Path(holder.name).resolve()
+        self.cache = self.root / "cache"
+        self.cache.mkdir()
 
-    def sources(self, texts, flags=()):
-        chosen = {}
-        for name, text in texts.items():
-            source = self.root / name
-            source.write_text(text)
-            words = ["c++", "-std=c++20", *flags, "-O2", "-o", f"{name}.o", "-c", str(source)]
-            chosen[source] = {"directory": str(self.root), "file": str(source), "arguments": words}
-        return chosen
+    def entry(self, name, text, target="baregrad_calls_objects"):
+        source = self.root / name
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(text)
+        return {"directory": str(self.root), "file": str(source),
+                "command": f"c++ -std=c++20 -O2 -o {target}.dir/{name}.o -c {source}"}
 
-    def told(self, texts):
-        batches = run_tidy.make_batches(self.sources(texts))
-        self.assertEqual(len(batches), 1)
-        work = self.root / "work"
-        work.mkdir()
-        return run_tidy.Tidy(work, None, thorough=False).read(batches[0], "batch")
+    def run_tidy(self, *entries):
+        """What is printed, the number of sources with findings and of those skipped."""
+        chosen = run_tidy.choose_commands(list(entries), self.root, [])
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            failed, known = run_tidy.run(chosen, 2, False, self.cache)
+        return printed.getvalue(), failed, known
 
-    def test_private_names(self):
-        self.assertEqual(run_tidy.private_names(PRIVATE + "#define ROW(x) x\n"),
-                         {"kMost", "kNames", "Walk", "Words", "twice(int x) { return 2 * x; }", "ROW"})
-
-    def test_sources_that_share_a_private_name_are_apart(self):
-        batches = run_tidy.make_batches(self.sources({"a.cpp": PRIVATE, "b.cpp": PRIVATE, "c.cpp": "int other;\n"}))
-        self.assertEqual(sorted(sorted(source.name for source in batch.sources) for batch in batches),
-                         [["a.cpp", "c.cpp"], ["b.cpp"]])
-
-    def test_flags_part_sources_but_not_how_hard_they_are_optimised(self):
-        chosen = self.sources({"a.cpp": "int a;\n"}) | self.sources({"b.cpp": "int b;\n"}, ["-O3"])
-        self.assertEqual(len(run_tidy.make_batches(chosen)), 1)
-        chosen |= self.sources({"c.cpp": "int c;\n"}, ["-mavx2"])
-        self.assertEqual(len(run_tidy.make_batches(chosen)), 2)
-
-    def test_no_batch_is_too_long_and_none_is_lost(self):
-        chosen = self.sources({f"{i}.cpp": f"int x{i};\n" for i in range(run_tidy.MOST_SOURCES + 1)})
-        batches = run_tidy.make_batches(chosen)
-        self.assertEqual(len(batches), 2)
-        self.assertEqual({source for batch in batches for source in batch.sources}, set(chosen))
+    def test_each_source_of_src_is_read_once_a_kernel_as_avx2(self):
+        entries = [self.entry("src/a.cpp", CLEAN, f"baregrad_kernels_{isa}") for isa in ("sse4", "avx2", "avx512")]
+        entries += [self.entry("src/b.cpp", CLEAN), self.entry("tests/c.cpp", CLEAN)]
+        self.assertEqual(run_tidy.choose_commands(entries, self.root, []),
+                         {"src/a.cpp": entries[1], "src/b.cpp": entries[3]})
+        self.assertEqual(list(run_tidy.choose_commands(entries, self.root, ["b.c"])), ["src/b.cpp"])
 
     def test_findings_of_checks_and_analyzer_name_source_and_line(self):
-        told = self.told({
-            "a.cpp": "int clean(int x) { return x; }\n",
-            "b.cpp": "int sum(long x) {\n  int* p = nullptr;\n  if (x == 3) return *p;\n  return 0;\n}\n",
-            "c.cpp": "void f(int x) {\n  if (x == 1);\n    x = 2;\n}\n",
-        })
-        self.assertEqual(len(told), 1)
-        self.assertIn(f"{self.root}/b.cpp:3:22: error: Dereference of null pointer", told[0])
-        self.assertIn(f"{self.root}/c.cpp:2:", told[0])
-        self.assertNotIn("batch.cpp", told[0])
+        printed, failed, _ = self.run_tidy(
+            self.entry("src/a.cpp", CLEAN), self.entry("src/b.cpp", NULL),
+            self.entry("src/c.cpp", "void f(int x) {\n  if (x == 1);\n    x = 2;\n}\n"))
+        self.assertEqual(failed, 2)
+        self.assertIn(f"{self.root}/src/b.cpp:3:22: error: Dereference of null pointer", printed)
+        self.assertIn(f"{self.root}/src/c.cpp:2:", printed)
+        self.assertNotIn("a.cpp", printed)
 
-    def test_what_does_not_compile_together_is_read_apart(self):
-        told = self.told({
-            "a.cpp": "static int twice(int x) { return 2 * x; }\nint a(int x) { return twice(x); }\n",
-            "b.cpp": "static int twice(int x) { return 2 * x; }\nint b(int x) {\n  int* p = nullptr;\n"
-                     "  return twice(x) + *p;\n}\n",
-        })
-        self.assertEqual(len(told), 1)
-        self.assertIn(f"{self.root}/b.cpp:4:", told[0])
-        self.assertNotIn("redefinition", told[0])
+    def test_kernels_go_without_the_analyzer(self):
+        self.assertEqual(self.run_tidy(self.entry("src/backends/cpu/b.cpp", NULL)), ("", 0, 0))
 
-    def test_a_clean_batch_tells_nothing(self):
-        self.assertEqual(self.told({"a.cpp": "int a(int x) { return x; }\n"}), [])
+    def test_what_does_not_compile_is_reported(self):
+        printed, failed, _ = self.run_tidy(self.entry("src/a.cpp", "int f() { return g(); }\n"))
+        self.assertEqual(failed, 1)
+        self.assertIn("clang-diagnostic-error", printed)
+
+    def test_the_cache_skips_clean_sources_until_they_or_their_headers_change(self):
+        header = self.root / "src" / "a.h"
+        a = self.entry("src/a.cpp", '#include "a.h"\nint a() { return f(); }\n')
+        b = self.entry("src/b.cpp", NULL)
+        header.write_text("inline int f() { return 1; }\n")
+        self.assertEqual(self.run_tidy(a, b)[1:], (1, 0))
+        self.assertEqual(self.run_tidy(a, b)[1:], (1, 1), "findings are reported every time")
+        header.write_text("inline int f() { return 2; }\n")
+        self.assertEqual(self.run_tidy(a, b)[1:], (1, 0))
+        self.assertEqual(self.run_tidy(a)[1:], (0, 1))
+        a["command"] = a["command"].replace("-O2", "-O3")
+        self.assertEqual(self.run_tidy(a)[1:], (0, 0))
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ TEST(Run, TheSeedDecides) {
   EXPECT_NE(weights_after(small()), weights_after(other));
 }
 
-TEST(Run, GoesOnToTheSameBits) {
+TEST(Run, NO_SANITIZER_GoesOnToTheSameBits) {
   for (const std::string model : {"mlp", "cnn"}) {
     Config config = small();
     config.model = model;

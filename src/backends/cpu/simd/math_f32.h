@@ -5,7 +5,7 @@
 #include "backends/cpu/simd/math_f32_hot.h"
 #include "backends/cpu/simd/math_f32_wide.h"
 
-// Largest error in ULP over all inputs, on every ISA (tests/backends/ulp_f32.cpp):
+// Largest error in ULP over all inputs, on every ISA (tests/backends/test_ulp_f32.cpp):
 //
 //   exp, log                                                    1
 //   exp2 expm1 log1p log2 tanh erf sigmoid silu gelu gelu_tanh  2

@@ -235,7 +235,7 @@ ElementwiseFn kernel_of(Isa isa, OpId op) {
 
 class UlpUnary : public testing::TestWithParam<std::tuple<UnaryRow, Isa>> {};
 
-TEST_P(UlpUnary, StaysWithinItsBound) {
+TEST_P(UlpUnary, NO_SANITIZER_StaysWithinItsBound) {
   const auto& [row, isa] = GetParam();
   const ElementwiseFn kernel = kernel_of(isa, row.op);
   ASSERT_NE(kernel, nullptr);
@@ -249,7 +249,7 @@ TEST_P(UlpUnary, StaysWithinItsBound) {
 
 // A vector with one lane outside the usual range takes another path. The other lanes must have the
 // same bits: otherwise a result would depend on the position of its input in a tensor.
-TEST_P(UlpUnary, DoesNotDependOnItsNeighbours) {
+TEST_P(UlpUnary, NO_SANITIZER_DoesNotDependOnItsNeighbours) {
   const auto& [row, isa] = GetParam();
   const ElementwiseFn kernel = kernel_of(isa, row.op);
   ASSERT_NE(kernel, nullptr);
@@ -281,7 +281,7 @@ INSTANTIATE_TEST_SUITE_P(AllIsas, UlpUnary,
 
 class UlpBinary : public testing::TestWithParam<std::tuple<BinaryRow, Isa>> {};
 
-TEST_P(UlpBinary, StaysWithinItsBound) {
+TEST_P(UlpBinary, NO_SANITIZER_StaysWithinItsBound) {
   const auto& [row, isa] = GetParam();
   const ElementwiseFn kernel = kernel_of(isa, row.op);
   ASSERT_NE(kernel, nullptr);
