@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json_string.h"
 #include "io/text.h"
 #include "tests/io/files.h"
 
