@@ -10,6 +10,7 @@ includes. An arrow that follows from two others is left out.
 
 import argparse
 import collections
+import math
 import pathlib
 import sys
 import typing
@@ -23,18 +24,21 @@ UMBRELLA = "include/baregrad/baregrad.h"
 
 # Rooms of one layer stand in this order, from the left; others follow by name.
 ORDER = ("lab", "bench", "cli", "capi", "python", "io", "data", "optim", "nn", "linalg")
+# Where a room stands that is alone in its layer, if not in the middle.
+CENTRES = {"train": 340, "profile": 98, "graph": 362}
 CAPTIONS = {
     "lab": "experiments, records",
     "bench": "benchmarks, peers",
     "cli": "the command baregrad",
     "python": "bindings and the package",
     "train": "from a data set to checkpoints",
+    "profile": "recorded ops with times",
     "io": "safetensors, npy, events",
     "data": "datasets, loaders, readers",
     "optim": "optimizers, schedules",
     "nn": "layers, losses, init",
     "linalg": "decompositions",
-    "graph": "DOT, tables, traces",
+    "graph": "DOT, tables, norms",
     "autograd": "tape, gradient rules, engine",
     "ops": "ops.def, shapes, dtypes, dispatch, public functions",
     "parallel": "the thread pool",
@@ -111,7 +115,7 @@ def backends(files: list[str]) -> str:
 
 
 def place(graph: dict[str, set[str]], captions: dict[str, str]) -> dict[str, Box]:
-    """Boxes in layers. A room alone in its layer stands below those that include it."""
+    """Boxes in layers."""
     layers = [[room for room in layer if room in graph] for layer in reversed(check_layers.LAYERS)]
     layers = [sorted(layer, key=lambda room: (ORDER.index(room) if room in ORDER else len(ORDER), room))
               for layer in layers if layer]
@@ -122,9 +126,8 @@ def place(graph: dict[str, set[str]], captions: dict[str, str]) -> dict[str, Box
             caption = captions.get(room, "")
             width = BOX_WIDTH if len(layer) > 1 else max(BOX_WIDTH, CHARACTER * len(caption) + 24)
             x = MARGIN + (WIDTH - 2 * MARGIN) * (place + 0.5) / len(layer)
-            users = [boxes[user].x for user in boxes if room in graph[user]]
-            if len(layer) == 1 and users:
-                x = sum(users) / len(users)
+            if len(layer) == 1:
+                x = CENTRES.get(room, x)
             x = min(max(x, MARGIN + width / 2), WIDTH - MARGIN - width / 2)
             boxes[room] = Box(room, caption, round(x, 1), y, round(width, 1))
         y += BOX_HEIGHT + GAP
@@ -148,8 +151,19 @@ def line(points: list[tuple[float, float]], ends: str = 'marker-end="url(#tip)"'
     return f'<path d="{rounded(points)}" {ends}/>'
 
 
+def way_past(x: float, row: list[Box]) -> float:
+    """The nearest place to x where a line can pass between the boxes of a row."""
+    edges = sorted((box.x - box.width / 2, box.x + box.width / 2) for box in row)
+    if all(not left - RADIUS < x < right + RADIUS for left, right in edges):
+        return x
+    gaps = zip([-math.inf, *(right for _, right in edges)], [*(left for left, _ in edges), math.inf])
+    places = [max(left, right - GAP) if math.isinf(left) else min(right, left + GAP) if math.isinf(right)
+              else (left + right) / 2 for left, right in gaps]
+    return min(places, key=lambda place: abs(place - x))
+
+
 def draw_down(graph: dict[str, set[str]], boxes: dict[str, Box]) -> list[str]:
-    """Arrows between layers: down from the room, along in the gap above the rooms below, and down."""
+    """Arrows between layers: down past the layers between, along in the gap above the rooms below, and down."""
     # Arrows that share an end share their way: those of a room with several rooms below it, else those to one room.
     nets: dict[tuple[float, str], list[tuple[Box, Box]]] = collections.defaultdict(list)
     for room, seen in graph.items():
@@ -166,13 +180,17 @@ def draw_down(graph: dict[str, set[str]], boxes: dict[str, Box]) -> list[str]:
             shift = (number - (len(row) - 1) / 2) * LEVEL
             for start, to in ends:
                 shared = sum(any(other is to for _, other in net) for net in row) > 1
-                x = to.x + (shift if shared else 0)
-                along = y - GAP / 2 - shift
-                down = (start.x, start.y + BOX_HEIGHT)
-                if abs(start.x - x) < 1:
-                    lines.append(line([down, (x, y)]))
-                else:
-                    lines.append(line([down, (start.x, along), (x, along), (x, y)]))
+                x = start.x
+                points = [(x, start.y + BOX_HEIGHT)]
+                for passed in sorted({box.y for box in boxes.values() if start.y < box.y < y}):
+                    free = way_past(x, [box for box in boxes.values() if box.y == passed])
+                    if free != x:
+                        points += [(x, passed - GAP / 4), (free, passed - GAP / 4)]
+                    x = free
+                end = to.x + (shift if shared else 0)
+                if abs(x - end) >= 1:
+                    points += [(x, y - GAP / 2 - shift), (end, y - GAP / 2 - shift)]
+                lines.append(line([*points, (end, y)]))
     return lines
 
 

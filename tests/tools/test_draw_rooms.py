@@ -1,6 +1,7 @@
 """Tests of draw_rooms.py: the arrows that it keeps, and that docs/rooms.svg is up to date."""
 
 import pathlib
+import re
 import tempfile
 import unittest
 import xml.etree.ElementTree
@@ -59,6 +60,20 @@ class DrawRoomsTest(unittest.TestCase):
                 x, length = float(text.get("x")), 5.6 * len(text.text)
                 self.assertTrue(any(box["x"] < x - length / 2 and x + length / 2 < box["x"] + box["width"]
                                     for box in boxes), text.text)
+
+    def test_no_arrow_passes_behind_a_box(self):
+        root = xml.etree.ElementTree.fromstring(draw_rooms.picture())
+        boxes = [[float(box.get(name)) for name in ("x", "y", "width", "height")] for box in root.iter(f"{SVG}rect")]
+        arrows = root.find(f"{SVG}g")
+        self.assertGreater(len(arrows), 10)
+        for arrow in arrows:
+            numbers = [float(number) for number in re.findall(r"-?[\d.]+", arrow.get("d"))]
+            points = list(zip(numbers[::2], numbers[1::2]))
+            for (x, y), (to_x, to_y) in zip(points, points[1:]):
+                for left, top, width, height in boxes:
+                    self.assertFalse(
+                        min(x, to_x) < left + width - 1 and max(x, to_x) > left + 1
+                        and min(y, to_y) < top + height - 1 and max(y, to_y) > top + 1, arrow.get("d"))
 
 
 if __name__ == "__main__":
