@@ -98,7 +98,7 @@ def main() -> None:
     targets = sorted({target_of(words) for all_ in commands.values() for _, words in all_})
     python = "ON" if "baregrad_package" in targets else "OFF"
     run(args.cmake, "-S", str(copy), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-        "-DBAREGRAD_BUILD_CLI=OFF", "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DBAREGRAD_UNITY=ON",
+        "-DBAREGRAD_BUILD_CLI=OFF", "-DCMAKE_CXX_FLAGS_RELEASE=-O1",
         # Half of the time to compile kernels; CI tests all sets elsewhere.
         "-DBAREGRAD_ISAS=scalar;avx2",
         f"-DBAREGRAD_BUILD_PYTHON={python}", f"-DPython_EXECUTABLE={sys.executable}")
