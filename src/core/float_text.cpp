@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "core/dtype_kind.h"
+
 namespace baregrad {
 
 namespace {
@@ -20,7 +22,7 @@ struct Decimal {
   int fraction_digits() const { return std::max(0, size() - 1 - exponent); }
 };
 
-// Room for the longest text asked for: a subnormal double in full, "0." and some 340 digits.
+// Room for the longest text: a subnormal double in full has "0." and about 340 digits.
 constexpr std::size_t kRoom = 400;
 
 Decimal parse_scientific(std::string_view text) {
@@ -50,7 +52,7 @@ double round_to(DType dtype, double value) {
 bool reads_back(const Decimal& d, double magnitude, DType dtype) {
   const std::string text = d.digits + "e" + std::to_string(d.exponent - (d.size() - 1));
   const char* const end = text.data() + text.size();
-  if (dtype == DType::Float32) {  // straight to float: by way of double would round twice
+  if (dtype == DType::Float32) {  // directly to float: through double it would be rounded twice
     float value = 0;
     return std::from_chars(text.data(), end, value).ec == std::errc{} &&
            static_cast<double>(value) == magnitude;
@@ -81,13 +83,13 @@ Decimal next_up(Decimal d) {
   return d;
 }
 
-/// The 16-bit types have no to_chars; five digits tell all their values apart.
+/// The 16-bit types have no to_chars; five digits distinguish all their values.
 Decimal shortest_half(double magnitude, DType dtype) {
   for (int count = 1;; ++count) {
     Decimal nearest = rounded(magnitude, count);
     if (count == 5 || reads_back(nearest, magnitude, dtype)) return nearest;
-    // Above a power of two the values lie twice as far apart as below it, so the decimal above may
-    // read back where the nearer one below does not.
+    // Above a power of two, values are twice as far apart as below it, so the next decimal above
+    // may read back as the value where the nearest one, below, does not.
     Decimal above = next_up(nearest);
     if (reads_back(above, magnitude, dtype)) return above;
   }
@@ -95,7 +97,7 @@ Decimal shortest_half(double magnitude, DType dtype) {
 
 Decimal shortest(double magnitude, DType dtype) {
   if (magnitude == 0) return {};
-  if (itemsize(dtype) == 2) return shortest_half(magnitude, dtype);
+  if (is_half(dtype)) return shortest_half(magnitude, dtype);
   char text[kRoom];
   constexpr auto kFormat = std::chars_format::scientific;
   const auto end =
@@ -105,8 +107,8 @@ Decimal shortest(double magnitude, DType dtype) {
   return parse_scientific({text, static_cast<std::size_t>(end - text)});
 }
 
-/// `count` digits: the shortest ones where they are as many, else those of the exact value. More
-/// digits than needed are thus not zeros: 1e-5f among longer numbers is 9.9999997e-06.
+/// `count` digits: the shortest ones if these are as many, else those of the exact value. So digits
+/// beyond the shortest ones are not zeros: 1e-5f among longer numbers is 9.9999997e-06.
 Decimal digits_of(double magnitude, DType dtype, int count) {
   Decimal d = shortest(magnitude, dtype);
   const int zeros = count - d.size();
@@ -130,7 +132,7 @@ std::string positional(const Decimal& d) {
   return text.insert(whole, 1, '.');
 }
 
-/// No more than `precision` digits after the point, no zeros at the end, always a point.
+/// At most `precision` digits after the point, no trailing zeros, always a point.
 std::string positional(double value, DType dtype, int precision) {
   const double magnitude = std::fabs(value);
   const Decimal d = shortest(magnitude, dtype);
@@ -155,8 +157,8 @@ std::string exponent_text(int exponent, int min_digits) {
          std::string(static_cast<std::size_t>(std::max(zeros, 0)), '0') + digits;
 }
 
-/// Magnitudes from here on get exponents: their integers have more digits than every value of the
-/// dtype keeps (NumPy's finfo.precision). For float64 NumPy sets the limit elsewhere.
+/// Magnitudes from here on are printed with exponents: their integers have more digits than the
+/// dtype preserves (NumPy's finfo.precision). For float64 NumPy has a limit of its own.
 double exponent_cutoff(DType dtype, double float64_cutoff) {
   switch (dtype) {
     case DType::Float16:
@@ -175,7 +177,7 @@ std::string non_finite(double value) {
   return value < 0 ? "-inf" : "inf";
 }
 
-/// a / b as the dtype's own division rounds it, which decides at the edge of a ratio of 1000.
+/// a / b, rounded as the dtype's own division: this decides at a ratio of exactly 1000.
 double ratio(double a, double b, DType dtype) {
   if (dtype == DType::Float64) return a / b;
   return round_to(dtype, static_cast<double>(static_cast<float>(a) / static_cast<float>(b)));

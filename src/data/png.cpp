@@ -35,7 +35,9 @@ struct Png {
     const int colours = colour == Palette ? 3 : samples();
     return colours + (transparent ? 1 : 0);
   }
-  std::int64_t row_bytes(std::int64_t pixels) const { return (pixels * samples() * depth + 7) / 8; }
+  std::int64_t row_bytes(std::int64_t pixels) const {
+    return ceil_div(pixels * samples() * depth, 8);
+  }
 };
 
 constexpr std::uint32_t tag(const char (&name)[5]) {

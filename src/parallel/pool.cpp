@@ -1,5 +1,5 @@
-// The fork-join pool: a share of the chunks per thread, claimed in tickets, so nobody waits for a
-// worker that the system has not scheduled yet.
+// The fork-join thread pool. Each thread has a share of the chunks, which is claimed in tickets by
+// any thread, so nobody waits for a worker that is not scheduled yet.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -37,19 +37,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A share is claimed in this many steps: enough to even out unequal cores, few enough that
-// claiming costs nothing beside the chunks.
+// A share is claimed in this many steps: enough to balance cores of different speed, few enough
+// that claiming costs little compared with the chunks.
 constexpr std::uint32_t kTicketsPerShare = 8;
-// How long an idle thread spins before it sleeps. It does not yield meanwhile: on a busy machine
-// that gives the core away for a whole time slice, which measured worse than anything it saves.
-// Waking a sleeper costs its waker 5 to 10 us on a virtual machine.
+// How long an idle thread spins before it parks. It does not yield meanwhile: on a busy machine
+// that gives the core away for a whole time slice, which measured worse. Waking a parked thread
+// costs its waker 5 to 10 us on a virtual machine.
 constexpr std::chrono::microseconds kSpin{50};
 constexpr int kPausesPerClockRead = 64;
 constexpr std::int64_t kNoError = std::numeric_limits<std::int64_t>::max();
-// Stands for a chunk before all others: what gives up a region wins over what chunks throw.
+// The index of a chunk before all others: an interrupt takes precedence over exceptions of chunks.
 constexpr std::int64_t kInterrupted = -1;
-// How long a caller that waits for its workers sleeps between two looks at the interrupt check.
-constexpr timespec kNap{0, 50'000'000};
+// How long a caller that waits for its workers sleeps between two calls of the interrupt check.
+constexpr timespec kCheckInterval{0, 50'000'000};
 
 constinit thread_local bool t_in_region = false;
 
@@ -69,7 +69,7 @@ bool spin_until(Done done, std::chrono::nanoseconds limit) noexcept {
       if (done()) return true;
       pause_cpu();
     }
-    // The clock is first read here, so that the usual short wait never pays for it.
+    // The clock is first read here, so that a short wait does not read it at all.
     const Clock::time_point now = Clock::now();
     if (deadline == Clock::time_point{}) {
       deadline = now + limit;
@@ -84,13 +84,13 @@ struct Range {
 };
 
 // One thread's part of a region: the same contiguous chunks each time, so that data stays in the
-// caches that hold it; what a thread does not get to, others take. A copy of the job lies beside
-// the ticket counter, so starting a worker moves one cache line.
+// caches that hold it. Chunks that a thread does not get to are taken by others. A copy of the job
+// is next to the ticket counter, so starting a worker moves one cache line.
 //
-// Protocol: the caller writes the plain fields, then stores `tickets`. Whoever decrements a
-// non-zero `tickets` owns that ticket, and until it has been reported done the region cannot end
-// and the plain fields cannot change. It follows that a decrement is valid whichever region the
-// claimer believed to be in, and that nothing but `tickets` may be read before it.
+// Protocol: the caller writes the plain fields, then stores `tickets`. The thread that decrements a
+// non-zero `tickets` owns that ticket; until it has reported the ticket as done, the region cannot
+// end and the plain fields cannot change. So a decrement is valid in whichever region it happens,
+// and only `tickets` may be read before it.
 struct alignas(128) Share {
   std::atomic<std::uint32_t> tickets{0};
   std::uint32_t ticket_count = 0;
@@ -103,7 +103,7 @@ struct alignas(128) Share {
   alignas(64) Parker parker;
   int participants = 0;
   unsigned float_bits = 0;
-  // Who wants to know of this region, what it computes, and since when this thread is at it.
+  // The observer, what the region computes, and since when this thread has worked on it.
   const Observer* observer = nullptr;
   const char* region = nullptr;
   std::uint64_t since = 0;
@@ -112,17 +112,17 @@ struct alignas(128) Share {
   pid_t thread = 0;
   WakeDelay delay;
   bool has_waking_children = false;
-  // Lowest chunk that threw on this share's thread, and what it threw.
+  // The lowest chunk that threw on this thread, and its exception.
   std::int64_t error_chunk = kNoError;
   std::exception_ptr error;
 };
 
 class Pool {
  public:
-  /// nullptr when there is no memory for one.
+  /// nullptr when there is not enough memory.
   static Pool* instance() noexcept;
 
-  /// False, with nothing run, when the pool is busy or no worker can be had.
+  /// False, with nothing run, when the pool is busy or no worker can be created.
   bool try_run(std::int64_t n, std::int64_t grain, std::int64_t chunks, int threads, ChunkFn body);
   void retry_failed_spawns() noexcept { may_spawn_.store(true, std::memory_order_relaxed); }
   static void restart_in_child() noexcept;
@@ -141,14 +141,14 @@ class Pool {
   void leave_callers_core(int self) noexcept;
   std::exception_ptr collect_error(int participants) noexcept;
 
-  // Touched by callers only.
+  // Accessed by callers only.
   alignas(128) std::atomic<bool> busy_{false};
   std::atomic<bool> may_spawn_{true};
   int workers_ = 0;
-  // Tickets of the running region not yet reported done.
+  // Tickets of the running region that are not reported as done.
   alignas(128) std::atomic<std::uint32_t> pending_{0};
   Parker caller_parker_;
-  // Read by everyone all the time, written almost never.
+  // Read by all threads often, rarely written.
   alignas(128) std::atomic<std::int64_t> first_error_{kNoError};
   std::atomic<std::int64_t> spin_ns_{0};
   std::atomic<int> caller_core_{-1};
@@ -170,8 +170,8 @@ int cores() noexcept {
   return count;
 }
 
-// A BAREGRAD_NUM_THREADS that is no number from 1 to 1024 must not stop a program from starting.
-// The command and the Python package say so (thread_variable.h).
+// A BAREGRAD_NUM_THREADS that is not a number from 1 to 1024 must not stop a program from starting.
+// The command and the Python package report it (thread_variable.h).
 int initial_num_threads() noexcept {
   if (const char* text = thread_variable()) {
     if (const std::optional<int> count = parse_thread_count(text)) return *count;
@@ -183,7 +183,7 @@ int num_threads() noexcept {
   int count = g_num_threads.load(std::memory_order_relaxed);
   if (count == 0) [[unlikely]] {
     const int initial = initial_num_threads();
-    // A set_num_threads that came first stays.
+    // A set_num_threads that came first takes precedence.
     if (g_num_threads.compare_exchange_strong(count, initial, std::memory_order_relaxed)) {
       count = initial;
     }
@@ -202,8 +202,8 @@ Pool* Pool::instance() noexcept {
   return pool;
 }
 
-// In the child of a fork only the forking thread lives. Whatever the others were in the middle of
-// is dropped; the next region starts new workers.
+// In the child of a fork only the forking thread exists. The state of the other threads is reset;
+// the next region starts new workers.
 void Pool::restart_in_child() noexcept {
   Pool* pool = g_pool.load(std::memory_order_relaxed);
   if (pool == nullptr) return;
@@ -228,8 +228,8 @@ void Pool::restart_in_child() noexcept {
     pthread_atfork(nullptr, nullptr, &Pool::restart_in_child);
 
 bool Pool::spawn(int index) noexcept {
-  // Signals meant for the program go to its own threads. Faults belong to the thread that caused
-  // them, and SIGPROF to whoever burns the time.
+  // Signals for the program are handled by its own threads. Faults belong to the thread that caused
+  // them, and SIGPROF to the thread that uses the CPU.
   sigset_t blocked;
   sigset_t before;
   sigfillset(&blocked);
@@ -240,20 +240,20 @@ bool Pool::spawn(int index) noexcept {
   pthread_t thread;
   const bool created = pthread_create(&thread, nullptr, &Pool::worker_main, &shares_[index]) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  // Never joined: a worker lives until the process ends, and leans on nothing that exit() destroys.
+  // Never joined: a worker lives until the process ends, and uses nothing that exit() destroys.
   if (created) {
     pthread_detach(thread);
   }
   return created;
 }
 
-// How many of `participants` there can be, the caller included.
+// How many of `participants` are available, the caller included.
 int Pool::enlist(int participants) noexcept {
   while (workers_ < participants - 1 && may_spawn_.load(std::memory_order_relaxed)) {
     if (spawn(workers_ + 1)) {
       ++workers_;
     } else {
-      // Asking again in each region would cost more than the worker is worth.
+      // Retrying in each region would cost more than the worker is worth.
       may_spawn_.store(false, std::memory_order_relaxed);
     }
   }
@@ -271,7 +271,7 @@ bool Pool::try_run(std::int64_t n, std::int64_t grain, std::int64_t chunks, int 
     return false;
   }
 
-  // With more threads than cores a spinning thread keeps a working one from running.
+  // With more threads than cores, a spinning thread keeps a working one from running.
   const std::int64_t spin_ns =
       participants <= cores() ? std::chrono::nanoseconds(kSpin).count() : 0;
   if (spin_ns_.load(std::memory_order_relaxed) != spin_ns) {
@@ -317,7 +317,7 @@ bool Pool::try_run(std::int64_t n, std::int64_t grain, std::int64_t chunks, int 
   const auto all_done = [this] { return pending_.load(std::memory_order_seq_cst) == 0; };
   spin_until(all_done, std::chrono::nanoseconds(spin_ns));
   while (!all_done()) {
-    caller_parker_.park_unless(all_done, has_interrupt_check() ? &kNap : nullptr,
+    caller_parker_.park_unless(all_done, has_interrupt_check() ? &kCheckInterval : nullptr,
                                [this] { poll(); });
   }
 
@@ -349,11 +349,11 @@ void* Pool::worker_main(void* share_address) {
   }
 }
 
-// Works off one's own share, then what is left of the others'.
+// Works on its own share, then on what is left of the others'.
 void Pool::work(int self) noexcept {
   Share& own = shares_[self];
   std::uint32_t done = take_share(own, own);
-  if (done == 0 && self != 0) return;  // robbed: the region may be over, so nothing may be read
+  if (done == 0 && self != 0) return;  // all taken by others: the region may be over
   const int participants = own.participants;
   for (int i = 1; i < participants; ++i) {
     const int victim = self + i < participants ? self + i : self + i - participants;
@@ -362,8 +362,9 @@ void Pool::work(int self) noexcept {
   if (self != 0 && own.observer != nullptr) {
     own.observer->worked(own.region, self, own.since);
   }
-  // The last to report ends the region; from then on it must not be touched. A wake that comes too
-  // late finds the caller awake, or asleep in a later region, where it goes back to sleep.
+  // The last thread to report ends the region, which must not be touched from then on. A wake-up
+  // that comes too late finds the caller running, or parked in a later region, where it parks
+  // again.
   if (pending_.fetch_sub(done, std::memory_order_seq_cst) == done && self != 0) {
     caller_parker_.unpark();
   }
@@ -399,7 +400,7 @@ void Pool::run_ticket(const Share& share, std::uint32_t ticket, Share& self) noe
   const std::int64_t end = first + split.end(ticket);
   for (std::int64_t chunk = first + split.begin(ticket); chunk < end; ++chunk) {
     if (&self == shares_) poll();
-    // A chunk before the failed one still runs: it might fail too, and then it is the first.
+    // A chunk before the failed one still runs: if it fails too, it is the first one.
     if (chunk > first_error_.load(std::memory_order_relaxed)) return;
     try {
       const std::int64_t begin = chunk * share.grain;
@@ -422,7 +423,7 @@ void Pool::report(std::int64_t chunk, std::exception_ptr error, Share& self) noe
   }
 }
 
-// In the caller of the region: should it go on?
+// Calls the interrupt check, in the caller of the region.
 void Pool::poll() noexcept {
   try {
     poll_interrupt();
@@ -447,8 +448,8 @@ void Pool::wake_children(int self, int participants) noexcept {
   if (own.has_waking_children != any_waking) own.has_waking_children = any_waking;
 }
 
-// Moves children that wait behind this thread for its core: a thread cannot leave a core before it
-// has run there. See affinity.h.
+// Moves children that wait behind this thread for its core (affinity.h): a thread cannot leave a
+// core before it has run there.
 void Pool::move_stuck_children(int self) noexcept {
   Share& own = shares_[self];
   own.has_waking_children = false;

@@ -44,7 +44,7 @@ struct ConvGeometry {
         stride(attrs.stride),
         padding(attrs.padding),
         dilation(attrs.dilation) {
-    // A step that is never made may be any number, far too large to be multiplied.
+    // A stride or dilation that is never applied may be any number, too large to be multiplied.
     for (int axis = 0; axis < 2; ++axis) {
       if ((axis == 0 ? out_height : out_width) <= 1) stride[axis] = 1;
       if (this->kernel(axis) <= 1) dilation[axis] = 1;

@@ -1,5 +1,5 @@
-// Scaled dot-product attention by blocks of queries and keys: the weights exist one block at a
-// time, on the way back too, where they are computed again from the logsumexp of each row.
+// Scaled dot-product attention by blocks of queries and keys. The weights exist one block at a
+// time; backward computes them again from the logsumexp of each row.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -18,12 +18,12 @@ namespace baregrad::kernels {
 
 namespace {
 
-// Products of a block are small enough to be computed where they lie, nothing packed.
+// Products of blocks are small enough to be computed in place, without packing.
 constexpr std::int64_t kQueries = 64;
 constexpr std::int64_t kKeys = 64;
-// Multiply-adds that a parallel chunk is worth.
+// Multiply-adds of one parallel chunk.
 constexpr std::int64_t kTask = 1 << 17;
-// With so many heads each is a task of its own on the way back; with fewer, blocks are.
+// With at least so many heads, each is a task of its own in backward; with fewer, blocks are.
 constexpr std::int64_t kManyHeads = 16;
 
 /// One head of an operand: a matrix.
@@ -38,7 +38,7 @@ struct Head {
   Matrix transposed(std::int64_t i) const { return {at(i), col, row}; }
 };
 
-/// Scratch of one task. Weights stand with a row for each key, a column for each query: so both
+/// Scratch of one task. Weights have a row for each key and a column for each query: so both
 /// products with them read all operands along their rows.
 template <class T>
 struct Blocks {
@@ -46,7 +46,7 @@ struct Blocks {
   T* weights;    ///< kKeys x kQueries
   T* sums;       ///< kQueries x F
   T* queries;    ///< E x kQueries, scaled
-  T* gradients;  ///< F x kQueries, on the way back
+  T* gradients;  ///< F x kQueries, in backward
 };
 
 /// C (+)= A B with C contiguous along its rows.
@@ -103,9 +103,9 @@ class Attention {
   std::int64_t block_grain(std::int64_t rows, std::int64_t cols) const {
     return kTask / (rows * cols * (depth + width) + 1) + 1;
   }
-  /// Keys that queries below `end` look at.
+  /// The number of keys that queries below `end` attend to.
   std::int64_t visible(std::int64_t end) const { return causal_ ? std::min(keys, end) : keys; }
-  /// The first query that looks at key j.
+  /// The first query that attends to key j.
   std::int64_t first_query(std::int64_t j) const { return causal_ ? j : 0; }
 
   std::size_t scratch_bytes() const {
@@ -126,7 +126,7 @@ class Attention {
   Head<T> k(std::int64_t head_index) const { return head(k_, head_index); }
   Head<T> v(std::int64_t head_index) const { return head(v_, head_index); }
 
-  /// out = rows i.. of a head as columns.
+  /// Rows i.. of a head, transposed: out has a column for each.
   void transpose(const Head<T>& from, std::int64_t i, std::int64_t rows, std::int64_t cols,
                  T* out) const {
     constexpr auto kItem = static_cast<std::int64_t>(sizeof(T));
@@ -158,7 +158,7 @@ class Attention {
     }
   }
 
-  /// max[r] = the greater of it and the greatest of column r.
+  /// max[r] = the maximum of max[r] and column r.
   void greatest(const T* scores, std::int64_t rows, std::int64_t cols, T* max) const {
     max_.outer(scores, cols, rows, rows, max, nullptr);
   }
@@ -213,8 +213,8 @@ class Attention {
   ExpBlockFn exp_;
 };
 
-/// Queries i.. of one head: the softmax grows key block by key block, what is there already is
-/// scaled whenever a greater score comes.
+/// Queries i.. of one head: the softmax is accumulated key block by key block; what was accumulated
+/// is rescaled whenever a greater score occurs.
 template <class T>
 void forward_block(const Attention<T>& attention, std::int64_t head, std::int64_t i,
                    const Blocks<T>& blocks, T* out, T* lse) {
@@ -242,14 +242,14 @@ void forward_block(const Attention<T>& attention, std::int64_t head, std::int64_
       T* row = blocks.sums + r * width;
       for (std::int64_t c = 0; c < width; ++c) row[c] *= shrink;
     }
-    // A row that looked at nothing yet: any finite number makes zeros of it.
+    // A row without any key so far: any finite number gives zeros.
     for (std::int64_t r = 0; r < rows; ++r) top[r] = max[r] == Attention<T>::kNothing ? 0 : max[r];
     attention.exponentials(blocks.scores, rows, cols, top, blocks.weights);
     attention.add_columns(blocks.weights, rows, cols, sum);
     multiply<T>(rows, width, cols, {blocks.weights, 1, rows}, v.from(j), blocks.sums, width, true);
   }
   for (std::int64_t r = 0; r < rows; ++r) {
-    // Nothing to look at: zero, and weights of zero on the way back.
+    // No key at all: the output is zero, and the weights in backward are zero.
     const bool nothing = sum[r] == 0;
     const T scale = nothing ? T{0} : static_cast<T>(1 / sum[r]);
     const T* row = blocks.sums + r * width;
@@ -281,20 +281,20 @@ void attention_of(const Call& call) {
   });
 }
 
-/// The way back. in: g, q, k, v, out, lse, mask; out: dq, dk, dv.
+/// Backward. in: g, q, k, v, out, lse, mask; out: dq, dk, dv.
 template <class T>
 class AttentionBackward {
  public:
-  /// `levels`: room for a number per query of each head.
-  AttentionBackward(const Call& call, T* levels)
+  /// `deltas`: room for a number per query of each head.
+  AttentionBackward(const Call& call, T* deltas)
       : call_(call),
         attention_(call.in[1], call.in[2], call.in[3], call.in.size() > 6 ? &call.in[6] : nullptr,
                    call.attrs.as<AttentionAttrs>()),
-        levels_(levels) {}
+        deltas_(deltas) {}
 
   void run() const {
     const Attention<T>& a = attention_;
-    find_levels();
+    compute_deltas();
     if (a.heads >= kManyHeads) {
       const std::int64_t grain = a.block_grain(a.queries, a.keys);
       each_task(a.heads, grain, [&](std::int64_t head, const Blocks<T>& scratch) {
@@ -327,8 +327,8 @@ class AttentionBackward {
     });
   }
 
-  /// The mean, under its weights, of the gradient that comes to a row of them: g . out.
-  void find_levels() const {
+  /// For each row of weights: g . out, the mean of their gradients, weighted by them.
+  void compute_deltas() const {
     const Attention<T>& a = attention_;
     const std::int64_t grain = kTask / (a.width + 1) + 1;
     parallel::parallel_for(a.heads * a.queries, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -337,11 +337,11 @@ class AttentionBackward {
         const Head<T> out = a.head(call_.in[4], row / a.queries);
         const T* gr = g.at(row % a.queries);
         const T* values = out.at(row % a.queries);
-        double level = 0;
+        double delta = 0;
         for (std::int64_t c = 0; c < a.width; ++c) {
-          level += static_cast<double>(gr[c * g.col]) * static_cast<double>(values[c * out.col]);
+          delta += static_cast<double>(gr[c * g.col]) * static_cast<double>(values[c * out.col]);
         }
-        levels_[row] = static_cast<T>(level);
+        deltas_[row] = static_cast<T>(delta);
       }
     });
   }
@@ -370,7 +370,7 @@ class AttentionBackward {
                          scratch.gradients);
   }
 
-  /// dq of a block of queries; what it adds to dk and dv where `keys_too`.
+  /// dq of a block of queries; also its contribution to dk and dv where `keys_too`.
   void block_of_queries(std::int64_t head, std::int64_t i, const Blocks<T>& scratch,
                         bool keys_too) const {
     const Attention<T>& a = attention_;
@@ -398,7 +398,8 @@ class AttentionBackward {
     scale_keys(head, j, cols);
   }
 
-  /// Adds a block's part to dq, or to dk and dv, or to all of them; dq and dk are to be scaled yet.
+  /// Adds the contribution of a block to dq, to dk and dv, or to all of them; dq and dk are scaled
+  /// later.
   void block(std::int64_t head, std::int64_t i, std::int64_t rows, std::int64_t j,
              std::int64_t cols, const Blocks<T>& scratch, bool to_queries, bool to_keys) const {
     const Attention<T>& a = attention_;
@@ -414,11 +415,11 @@ class AttentionBackward {
     }
     multiply<T>(cols, rows, a.width, a.v(head).from(j), {scratch.gradients, rows, 1},
                 scratch.scores, rows, false);
-    const T* __restrict level = levels_ + first;
+    const T* __restrict delta = deltas_ + first;
     for (std::int64_t c = 0; c < cols; ++c) {
       T* __restrict w = scratch.weights + c * rows;
       const T* __restrict d = scratch.scores + c * rows;
-      for (std::int64_t r = 0; r < rows; ++r) w[r] *= d[r] - level[r];
+      for (std::int64_t r = 0; r < rows; ++r) w[r] *= d[r] - delta[r];
     }
     if (to_keys) {
       multiply<T>(cols, a.depth, rows, by_key, a.q(head).from(i), dk(head, j), a.depth, true);
@@ -430,13 +431,13 @@ class AttentionBackward {
 
   const Call& call_;
   Attention<T> attention_;
-  T* levels_;
+  T* deltas_;
 };
 
 template <class T>
 void attention_backward_of(const Call& call) {
-  Scratch<4096> levels(static_cast<std::size_t>(numel(call.in[5])) * sizeof(T));
-  AttentionBackward<T>(call, reinterpret_cast<T*>(levels.data())).run();
+  Scratch<4096> deltas(static_cast<std::size_t>(numel(call.in[5])) * sizeof(T));
+  AttentionBackward<T>(call, reinterpret_cast<T*>(deltas.data())).run();
 }
 
 }  // namespace

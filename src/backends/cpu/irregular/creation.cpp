@@ -150,7 +150,7 @@ void arange_kernel(const Call& call) {
   visit_dtype(out.dtype, [&]<class T>(TypeTag<T>) {
     if constexpr (std::is_integral_v<T>) {
       if (attrs.integers) {
-        // Modulo 2^64, so that no step on the way overflows; both ends are known to fit.
+        // Modulo 2^64, so that no intermediate result overflows; both ends are known to fit.
         const auto start = attrs.int_start;
         const auto step = attrs.int_step;
         generate<T>(out, n,

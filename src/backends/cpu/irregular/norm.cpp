@@ -1,4 +1,5 @@
-// Layer, RMS and batch normalisation: which rows go where, and the order of their sums.
+// Layer, RMS and batch normalisation: how rows are split among threads, and the order of their
+// sums.
 #include "backends/cpu/irregular/norm.h"
 
 #include <algorithm>
@@ -15,14 +16,14 @@ namespace baregrad::kernels {
 
 namespace {
 
-// Rows of one parallel chunk hold so many elements.
+// Elements of one parallel chunk.
 constexpr std::int64_t kNormGrain = 16384;
-// Rows whose parts of dweight and dbias are added in the compute type; beyond them in double.
+// Rows whose contributions to dweight and dbias are added in the compute type; then in double.
 constexpr std::int64_t kStretch = 64;
-// At most so many partial sums of the parameters' gradients, and rows that each is worth it for.
+// The most partial sums of the parameters' gradients, and the fewest rows of each.
 constexpr std::int64_t kMaxPartials = 32;
 constexpr std::int64_t kMinPartialRows = 16;
-// Columns of a block of channels that have one element in each image.
+// Columns of a block, where each image has one element per channel.
 constexpr std::int64_t kColumns = 256;
 
 char* moved(void* base, std::int64_t elements, std::int64_t width) {
@@ -68,7 +69,7 @@ void add_to(double* sums, const T* part, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) sums[i] += static_cast<double>(part[i]);
 }
 
-/// Rows begin..end: dx, and their part of the parameters' gradients, added to 2 n doubles.
+/// Rows begin..end: dx, and their contribution to the parameters' gradients, added to 2 n doubles.
 template <class T>
 void backward_stretch(const Call& call, bool centred, const RowShape& shape, std::int64_t begin,
                       std::int64_t end, T* part, double* sums) {
@@ -141,7 +142,7 @@ struct ChannelShape {
     for (int i = 2; i < x.ndim; ++i) run *= x.shape[i];
   }
   std::int64_t count() const { return images * run; }
-  /// Channels of a chunk of work that walks all images.
+  /// Channels of a chunk that covers all images.
   std::int64_t channel_grain() const {
     return std::max<std::int64_t>(1, kNormGrain / std::max<std::int64_t>(1, count()));
   }
@@ -171,8 +172,8 @@ void reduce_channels(OpId op, const View& x, const ChannelShape& shape, const do
       });
 }
 
-/// f(first, rows, n, channel, per_row) over blocks of the whole of x: `rows` runs of n elements
-/// from element `first` on, whose channels begin with `channel`.
+/// f(first, rows, n, channel, per_row) over blocks that cover x: `rows` runs of n elements from
+/// element `first` on, whose channels begin with `channel`.
 template <class F>
 void for_channel_rows(const ChannelShape& shape, const F& f) {
   if (shape.run == 1) {
@@ -213,8 +214,8 @@ void batch_norm_of(const Call& call) {
   T* const shift = scale + channels;
   if (training) {
     const auto count = static_cast<double>(shape.count());
-    // float64: relative to the first elements, so that means of equal elements are exact. The sums
-    // of float32, which are in float64, are.
+    // float64: relative to the first elements, so that means of equal elements are exact. For
+    // float32 they are exact anyway, since its sums are in float64.
     constexpr bool kShift = std::is_same_v<T, double>;
     for (std::int64_t c = 0; c < channels; ++c) {
       vars[c] = kShift ? static_cast<double>(static_cast<const T*>(x.data)[c * shape.run]) : 0.0;
@@ -236,7 +237,7 @@ void batch_norm_of(const Call& call) {
     var[c] = static_cast<T>(vars[c]);
     const double slope = r * static_cast<double>(weight[c]);
     scale[c] = static_cast<T>(slope);
-    // What the mean lost in T goes into the shift.
+    // The rounding error of the mean in T is corrected in the shift.
     const double lost = means[c] - static_cast<double>(mean[c]);
     shift[c] = static_cast<T>(static_cast<double>(bias[c]) - lost * slope);
   }
@@ -317,8 +318,8 @@ void batch_norm_backward_of(const Call& call) {
   for_channel_rows(shape, [&](std::int64_t first, std::int64_t rows, std::int64_t n,
                               std::int64_t channel, bool per_row) {
     if (training) {
-      fns.spread(g + first, x + first, rows, n, a + channel, b + channel, c + channel,
-                 mean + channel, per_row, dx + first);
+      fns.affine_backward(g + first, x + first, rows, n, a + channel, b + channel, c + channel,
+                          mean + channel, per_row, dx + first);
     } else {
       fns.affine(g + first, rows, n, c + channel, a + channel, c + channel, per_row, dx + first);
     }
@@ -334,7 +335,8 @@ void rms_norm_backward_kernel(const Call& call) { normalise_rows_backward(call, 
 
 void batch_norm_kernel(const Call& call) {
   if (numel(call.in[0]) == 0) {
-    // There are no statistics of nothing: zeros, which make zeros of the parameters' gradients.
+    // There are no statistics without elements: zeros, which give gradients of zero for the
+    // parameters.
     std::fill_n(static_cast<char*>(call.out[1].data),
                 numel(call.out[1]) * static_cast<std::int64_t>(itemsize(call.out[1].dtype)), 0);
     return;

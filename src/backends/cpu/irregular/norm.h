@@ -7,8 +7,8 @@
 
 namespace baregrad::kernels {
 
-/// Of one compute type, T: f32 or f64. `x`, `g`, `y`, `dx` are rows x n without gaps unless a
-/// stride is given; n >= 1. Sums are kept so that no result is further off than a few roundings.
+/// Of one compute type T, f32 or f64. `x`, `g`, `y`, `dx` are rows x n, contiguous unless a stride
+/// is given; n >= 1. Sums are computed so that every result is exact to a few roundings.
 struct NormFns {
   /// y = (x - mean) * rstd * weight + bias; stats[2 r] = mean, stats[2 r + 1] = rstd. weight and
   /// bias: n each, or null (no bias without a weight).
@@ -18,7 +18,7 @@ struct NormFns {
   void (*rms)(const void* x, std::int64_t rows, std::int64_t n, const void* weight, double eps,
               void* y, void* stats) = nullptr;
   /// dx from g = dy; dweight and dbias (n each, of type T) are added to. Each of the three may be
-  /// null, dbias is where dweight is.
+  /// null; dbias is null where dweight is.
   void (*layer_backward)(const void* g, const void* x, const void* stats, const void* weight,
                          std::int64_t rows, std::int64_t n, void* dx, void* dweight,
                          void* dbias) = nullptr;
@@ -36,8 +36,9 @@ struct NormFns {
   void (*column_sums)(const void* g, const void* x, std::int64_t rows, std::int64_t row_stride,
                       std::int64_t n, const void* mean, double* sums) = nullptr;
   /// dx = a * g + b * (x - mean) + c; all four per row, or per column.
-  void (*spread)(const void* g, const void* x, std::int64_t rows, std::int64_t n, const void* a,
-                 const void* b, const void* c, const void* mean, bool per_row, void* dx) = nullptr;
+  void (*affine_backward)(const void* g, const void* x, std::int64_t rows, std::int64_t n,
+                          const void* a, const void* b, const void* c, const void* mean,
+                          bool per_row, void* dx) = nullptr;
 
   /// out[0] = greatest of the row, out[1] = sum of exp(x - greatest). NaN where there is NaN or
   /// +inf, or nothing but -inf.

@@ -1,5 +1,6 @@
-// Kernels of sort, topk, searchsorted and unique. Every dtype is compared as an unsigned integer of
-// its size, whose order is that of the values; ties are settled by position, so all are stable.
+// Kernels of sort, topk, searchsorted and unique. Elements of every dtype are compared as unsigned
+// integers of the same size, in the order of the values; ties are resolved by position, so all
+// sorts are stable.
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -1,5 +1,5 @@
-// Kernels of the random ops. Element i is computed from (seed, position, i) alone: tiles, chunks
-// and threads only decide who computes it.
+// Kernels of the random ops. Element i depends on (seed, position, i) alone: tiles, chunks and
+// threads do not change it.
 #include <algorithm>
 #include <bit>
 #include <cmath>

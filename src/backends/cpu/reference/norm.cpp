@@ -1,4 +1,4 @@
-// Normalisation and cross-entropy written out, in double. The float64 kernels of every ISA.
+// Normalisation and cross-entropy, written out in double. Also the float64 kernels of every ISA.
 #include "backends/cpu/irregular/norm.h"
 
 #include <algorithm>
@@ -156,8 +156,9 @@ void column_sums(const void* g_in, const void* x_in, std::int64_t rows, std::int
 }
 
 template <class T>
-void spread(const void* g_in, const void* x_in, std::int64_t rows, std::int64_t n, const void* a_in,
-            const void* b_in, const void* c_in, const void* mean_in, bool per_row, void* dx_out) {
+void affine_backward(const void* g_in, const void* x_in, std::int64_t rows, std::int64_t n,
+                     const void* a_in, const void* b_in, const void* c_in, const void* mean_in,
+                     bool per_row, void* dx_out) {
   const T* g = static_cast<const T*>(g_in);
   const T* x = static_cast<const T*>(x_in);
   const T* a = static_cast<const T*>(a_in);
@@ -195,8 +196,8 @@ void exp_scaled(const void* x_in, std::int64_t n, double max, double scale, void
 
 template <class T>
 constexpr NormFns fns() {
-  return {layer<T>,    rms<T>,         backward<T, true>, backward<T, false>, affine<T>,
-          run_sums<T>, column_sums<T>, spread<T>,         exp_sum<T>,         exp_scaled<T>};
+  return {layer<T>,    rms<T>,         backward<T, true>,  backward<T, false>, affine<T>,
+          run_sums<T>, column_sums<T>, affine_backward<T>, exp_sum<T>,         exp_scaled<T>};
 }
 
 constexpr NormKernels kKernels = {fns<float>(), fns<double>()};

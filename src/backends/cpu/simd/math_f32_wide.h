@@ -16,8 +16,8 @@ HWY_INLINE V splat(double value) {
   return hn::Set(hn::DFromV<V>(), static_cast<hn::TFromV<V>>(value));
 }
 
-/// c0 + c1 x + c2 x^2 + ... by Horner's rule: the fewest operations, one after the other. For what
-/// has time: what stands beside a longer chain.
+/// c0 + c1 x + c2 x^2 + ... by Horner's rule: the fewest operations, in one dependent chain. For
+/// sums that are computed beside a longer chain.
 template <class V>
 HWY_INLINE V horner(V, double c0) {
   return splat<V>(c0);
@@ -41,7 +41,7 @@ HWY_INLINE V every_other(V x2, double c0, double, double c2, Cs... cs) {
   return hn::MulAdd(every_other(x2, c2, cs...), x2, splat<V>(c0));
 }
 
-/// The same sum with even and odd powers side by side: half the latency for the one product x^2,
+/// The same sum with even and odd powers in two chains: half the latency for one more product, x^2,
 /// which callers often need anyway.
 template <class V, class... Cs>
 HWY_INLINE V poly(V x, double c0, Cs... cs) {
@@ -49,8 +49,8 @@ HWY_INLINE V poly(V x, double c0, Cs... cs) {
   return hn::MulAdd(every_other(x2, cs...), x, every_other(x2, c0, cs...));
 }
 
-// min(x, limit) and max(x, limit) in which a NaN in x survives. hn::Min(limit, x) does that on x86
-// in one instruction, but not on the scalar target.
+// min(x, limit) and max(x, limit) that propagate a NaN in x. hn::Min(limit, x) does that in one
+// instruction on x86, but not on the scalar target.
 template <class V>
 HWY_INLINE V at_most(V x, double limit) {
 #if HWY_TARGET == HWY_SCALAR
@@ -73,7 +73,7 @@ template <class V, class F>
 HWY_INLINE V in_f64(V x, F f) {
   const hn::DFromV<V> d;
 #if HWY_TARGET == HWY_SCALAR
-  // Not DemoteTo: Highway's scalar one saturates where IEEE overflows to infinity.
+  // Not DemoteTo: Highway's scalar version saturates where IEEE overflows to infinity.
   return hn::Set(
       d, static_cast<float>(hn::GetLane(f(hn::PromoteTo(hn::Rebind<double, decltype(d)>(), x)))));
 #else
@@ -143,7 +143,7 @@ HWY_INLINE Split<W> split(W x) {
   const auto bits = hn::Add(hn::BitCast(du, x), hn::Set(du, kOne - kSqrtHalf));
   const auto biased = hn::ShiftRight<52>(bits);
   const auto m = hn::Add(hn::And(bits, hn::Set(du, 0x000fffffffffffff)), hn::Set(du, kSqrtHalf));
-  // An integer below 2^52 or-ed into the bits of 2^52 is a double without a conversion.
+  // An integer below 2^52, or-ed into the bits of 2^52, becomes a double without a conversion.
   const auto shifted = hn::Or(biased, hn::BitCast(du, splat<W>(0x1p52)));
   const auto inverse = hn::ShiftLeft<52>(hn::Sub(hn::Set(du, uint64_t{2046}), biased));
   return {hn::Sub(hn::BitCast(d, shifted), splat<W>(0x1p52 + 1023)), hn::BitCast(d, m),
@@ -178,20 +178,20 @@ HWY_INLINE W log1p(W x) {
   return log_parts(s.e, hn::MulAdd(x, s.inverse_scale, hn::Sub(s.inverse_scale, one)));
 }
 
-/// The angle of (den, num), 0 <= num <= den, den > 0. Relative error 2^-45.
+/// The angle of the point (den, num), 0 <= num <= den, den > 0. Relative error 2^-45.
 template <class W>
 HWY_INLINE W atan_ratio(W num, W den) {
-  // Above tan(pi/8) turn by pi/4, so that one division serves a short polynomial.
-  const auto turn = hn::Gt(num, hn::Mul(den, splat<W>(0x1.a827999fcef32p-2)));
-  const W n = hn::IfThenElse(turn, hn::Sub(num, den), num);
-  const W m = hn::IfThenElse(turn, hn::Add(num, den), den);
+  // Above tan(pi/8) rotate by -pi/4, so that a short polynomial is enough, with one division.
+  const auto rotate = hn::Gt(num, hn::Mul(den, splat<W>(0x1.a827999fcef32p-2)));
+  const W n = hn::IfThenElse(rotate, hn::Sub(num, den), num);
+  const W m = hn::IfThenElse(rotate, hn::Add(num, den), den);
   const W t = hn::Div(n, m);
   const W z = hn::Mul(t, t);
   const W p = poly(z, -0x1.555555550be2cp-2, 0x1.9999992bd96c9p-3, -0x1.24922d0880c86p-3,
                    0x1.c71572d575df2p-4, -0x1.73e0d946e9cb8p-4, 0x1.35fc3940b6a7ep-4,
                    -0x1.e26f44ea3b59fp-5, 0x1.f9b4aacdf3489p-6);
   const W a = hn::MulAdd(hn::Mul(t, z), p, t);
-  return hn::Add(a, hn::IfThenElseZero(turn, splat<W>(0x1.921fb54442d18p-1)));
+  return hn::Add(a, hn::IfThenElseZero(rotate, splat<W>(0x1.921fb54442d18p-1)));
 }
 
 /// asin(r) for 0 <= r <= 1/2, z = r^2. Relative error 2^-48.
@@ -204,7 +204,7 @@ HWY_INLINE W asin_half(W r, W z) {
   return hn::MulAdd(hn::Mul(r, z), p, r);
 }
 
-/// sin and cos of x reduced by n quarter turns, and n in the low bits of `quadrant`.
+/// sin and cos of x reduced by n quarter turns; n is in the low bits of `quadrant`.
 template <class W>
 struct SinCos {
   W sin;

@@ -12,12 +12,12 @@ void register_norm(KernelTable& table);
 
 namespace {
 
-// So many elements are added in float32, on several lanes; then in float64.
+// Elements that are added in float32, on several lanes, before their sum is added in float64.
 constexpr std::int64_t kSumPiece = 1024;
 
 HWY_INLINE double total(V v) { return static_cast<double>(hn::GetLane(hn::SumOfLanes(D(), v))); }
 
-/// Sums of the same elements, two of them: step(i, vectors, first, second) adds to both.
+/// Two sums over the same elements: step(i, vectors, first, second) adds to both.
 struct Sums {
   double first = 0;
   double second = 0;
@@ -43,7 +43,7 @@ HWY_INLINE Sums sums_of(std::int64_t n, const F& step) {
   return sums;
 }
 
-/// Squares that float32 may have lost or rounded to infinity are added again.
+/// Whether float32 may have underflowed or overflowed: the squares are then added in double.
 bool out_of_range(double squares) { return !(squares < 1e38) || squares < 1e-30; }
 double squares_in_double(const float* x, std::int64_t n, double mean) {
   return vector_run<VecDeviation<float>>(x, n, mean);
@@ -118,7 +118,7 @@ void rms(const void* x_in, std::int64_t rows, std::int64_t n, const void* weight
   }
 }
 
-/// One row's sums of g w and g w x^, and what it adds to dweight and dbias.
+/// The sums of g w and g w x^ of one row, and what the row adds to dweight and dbias.
 template <bool kCentred, bool kWeight, bool kParameters>
 HWY_INLINE Sums backward_sums(const float* HWY_RESTRICT g, const float* HWY_RESTRICT x, V mean,
                               V rstd, const float* HWY_RESTRICT weight, std::int64_t n,
@@ -184,7 +184,7 @@ void backward(const void* g_in, const void* x_in, const void* stats_in, const vo
   }
 }
 
-/// The elements of a per-row or per-column operand that stand beside a vector.
+/// An operand with one element for each row or for each column, as a vector.
 template <bool kPerRow>
 struct RowOrColumnOperand {
   V one;
@@ -231,7 +231,7 @@ void run_sums(const void* g_in, const void* x_in, std::int64_t n, double mean, d
   sums[1] += found.second;
 }
 
-// Columns are independent: the compiler makes vectors of them.
+// Columns are independent: the compiler vectorises over them.
 void column_sums(const void* g_in, const void* x_in, std::int64_t rows, std::int64_t row_stride,
                  std::int64_t n, const void* mean_in, double* sums) {
   const auto* HWY_RESTRICT g = static_cast<const float*>(g_in);
@@ -264,8 +264,8 @@ void spread_rows(const float* HWY_RESTRICT g, const float* HWY_RESTRICT x, std::
   }
 }
 
-void spread(const void* g, const void* x, std::int64_t rows, std::int64_t n, const void* a,
-            const void* b, const void* c, const void* mean, bool per_row, void* dx) {
+void affine_backward(const void* g, const void* x, std::int64_t rows, std::int64_t n, const void* a,
+                     const void* b, const void* c, const void* mean, bool per_row, void* dx) {
   const auto run = per_row ? spread_rows<true> : spread_rows<false>;
   run(static_cast<const float*>(g), static_cast<const float*>(x), rows, n,
       static_cast<const float*>(a), static_cast<const float*>(b), static_cast<const float*>(c),
@@ -293,10 +293,10 @@ void exp_scaled(const void* x_in, std::int64_t n, double max, double scale, void
 }  // namespace
 
 void register_norm(KernelTable& table) {
-  // float64 stays with the reference.
-  auto* kernels = new NormKernels(*table.norm);  // as long as the table: for ever
-  kernels->f32 = {layer,    rms,         backward<true>, backward<false>, affine,
-                  run_sums, column_sums, spread,         row_exp_sum,     exp_scaled};
+  // float64 uses the reference kernels.
+  auto* kernels = new NormKernels(*table.norm);  // never deleted, like the table
+  kernels->f32 = {layer,    rms,         backward<true>,  backward<false>, affine,
+                  run_sums, column_sums, affine_backward, row_exp_sum,     exp_scaled};
   table.norm = kernels;
 }
 

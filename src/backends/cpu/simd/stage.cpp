@@ -1,7 +1,7 @@
-// Staging: elements that lie apart are brought together, and one value is repeated.
+// Staging: gathers elements that lie apart, and repeats one value.
 //
-// Bits are moved, never looked at, so one kernel serves all dtypes of a size. Pointers need no
-// alignment here. Between the first and the last element given, gaps may be read, never written.
+// Bits are moved and never interpreted, so one kernel serves all dtypes of a size. Pointers need no
+// alignment here. Gaps between the first and the last element may be read, but are never written.
 #include <cstddef>
 #include <cstdint>
 
@@ -46,7 +46,7 @@ void fill(char* dst, const char* value, std::int64_t n) {
   const auto many = hn::Set(d, one);
   for (; n - i >= kLanes; i += kLanes) hn::StoreU(many, d, typed<T>(dst + i * kWidth));
   if (i == n) return;
-  // The last vector may lie over the one before it: the values are the same.
+  // The last vector may overlap the one before it: the values are the same.
   if (n >= kLanes) {
     hn::StoreU(many, d, typed<T>(dst + (n - kLanes) * kWidth));
     return;
@@ -55,7 +55,7 @@ void fill(char* dst, const char* value, std::int64_t n) {
   for (; i < n; ++i) store<T>(dst + i * kWidth, one);
 }
 
-/// Every second element. The last vector would read past the last element: it is left out.
+/// Every second element. The last vector is left out, since it would read past the last element.
 template <class T>
 std::int64_t gather_halves(char* dst, const char* src, std::int64_t n) {
   std::int64_t i = 0;
@@ -127,8 +127,8 @@ void scatter(char* dst, std::int64_t stride, const char* src, std::int64_t n) {
 
 #if HWY_TARGET != HWY_SCALAR
 /// A square block transposed in registers: a 128-bit vector holds a row of it.
-BG_INLINE void turn_block(const char* src, std::int64_t src_stride, char* dst,
-                          std::int64_t dst_stride, std::uint64_t) {
+BG_INLINE void transpose_block(const char* src, std::int64_t src_stride, char* dst,
+                               std::int64_t dst_stride, std::uint64_t) {
   const hn::FixedTag<std::uint64_t, 2> d;
   const auto a = hn::LoadU(d, typed<std::uint64_t>(src));
   const auto b = hn::LoadU(d, typed<std::uint64_t>(src + src_stride));
@@ -136,8 +136,8 @@ BG_INLINE void turn_block(const char* src, std::int64_t src_stride, char* dst,
   hn::StoreU(hn::InterleaveUpper(d, a, b), d, typed<std::uint64_t>(dst + dst_stride));
 }
 
-BG_INLINE void turn_block(const char* src, std::int64_t src_stride, char* dst,
-                          std::int64_t dst_stride, std::uint32_t) {
+BG_INLINE void transpose_block(const char* src, std::int64_t src_stride, char* dst,
+                               std::int64_t dst_stride, std::uint32_t) {
   const hn::FixedTag<std::uint32_t, 4> d;
   const hn::FixedTag<std::uint64_t, 2> pairs;
   const auto row = [&](std::int64_t r) {
@@ -160,11 +160,11 @@ BG_INLINE void turn_block(const char* src, std::int64_t src_stride, char* dst,
   put(hn::InterleaveUpper(pairs, ab_high, ce_high), 3);
 }
 
-/// Of adjacent rows: the columns done, in whole blocks. Columns are walked outside, so that a cache
-/// line of a column is used up while it is in L1.
+/// Of adjacent rows; returns the columns done, in whole blocks. The outer loop runs over columns,
+/// so that a cache line of a column is used up while it is in L1.
 template <class T>
-std::int64_t turn_blocks(char* dst, const char* src, std::int64_t rows, std::int64_t cols,
-                         std::int64_t col_stride) {
+std::int64_t transpose_blocks(char* dst, const char* src, std::int64_t rows, std::int64_t cols,
+                              std::int64_t col_stride) {
   constexpr auto kWidth = static_cast<std::int64_t>(sizeof(T));
   constexpr std::int64_t kSide = 16 / kWidth;
   const std::int64_t dst_stride = cols * kWidth;
@@ -174,7 +174,7 @@ std::int64_t turn_blocks(char* dst, const char* src, std::int64_t rows, std::int
     char* to = dst + c * kWidth;
     std::int64_t r = 0;
     for (; rows - r >= kSide; r += kSide) {
-      turn_block(from + r * kWidth, col_stride, to + r * dst_stride, dst_stride, T{});
+      transpose_block(from + r * kWidth, col_stride, to + r * dst_stride, dst_stride, T{});
     }
     for (; r < rows; ++r) {
       for (std::int64_t i = 0; i < kSide; ++i) {
@@ -193,7 +193,7 @@ void transpose(char* dst, const char* src, std::int64_t rows, std::int64_t row_s
   std::int64_t c = 0;
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(T) >= 4) {
-    if (row_stride == kWidth) c = turn_blocks<T>(dst, src, rows, cols, col_stride);
+    if (row_stride == kWidth) c = transpose_blocks<T>(dst, src, rows, cols, col_stride);
   }
 #endif
   for (; c < cols; ++c) {

@@ -14,7 +14,7 @@ namespace baregrad::kernels {
 
 namespace {
 
-/// Whether element a, which comes later, replaces the best so far.
+/// Whether element a, which has the higher position, replaces the best so far.
 using BetterFn = bool (*)(const void* a, const void* best);
 
 template <class T, bool kGreatest>
@@ -60,7 +60,7 @@ class ArgReduction {
         out_(static_cast<char*>(out.data)),
         plan_(planned(x, axis)),
         reader_(plan_, x.dtype, compute_, /*runs_as_rows=*/true, table_) {
-    // Slow runs are turned into rows; a cache line of lanes at a time.
+    // Slow runs are transposed into rows, a cache line of lanes at a time.
     const std::int64_t line = 64 / static_cast<std::int64_t>(itemsize(x.dtype));
     cut_blocks(plan_,
                {.elements = reader_.stage_elements(), .lanes = plan_.inner ? kMaxLanes : line});
@@ -78,7 +78,7 @@ class ArgReduction {
       });
       return;
     }
-    // Few tiles: one at a time, its parts in parallel and then compared in order.
+    // Few tiles: one at a time. Its parts run in parallel and are then compared in order.
     Scratch<4096> parts(static_cast<std::size_t>(plan_.splits * plan_.lane_block) * sizeof(Part));
     for (std::int64_t tile = 0; tile < plan_.tiles; ++tile) {
       run_split(tile, reinterpret_cast<Part*>(parts.data()));
@@ -167,9 +167,7 @@ class ArgReduction {
 }  // namespace
 
 void argreduce(OpId op, const View& x, int axis, const View& out) {
-  for (int i = 0; i < x.ndim; ++i) {
-    if (x.shape[i] == 0) return;
-  }
+  if (numel(x) == 0) return;
   ArgReduction(op, x, axis, out).run();
 }
 

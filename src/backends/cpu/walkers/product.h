@@ -11,7 +11,7 @@ struct ProductCall {
   std::span<const View> in;
   View out;
   Activation activation = Activation::None;  ///< linear
-  bool accumulate = false;                   ///< matmul: added to what `out` holds
+  bool accumulate = false;                   ///< matmul: added to `out`
 };
 
 /// matmul: a, b. vecdot: x, y. linear: x, weight and maybe bias. addmm: the addend, a, b. Shapes

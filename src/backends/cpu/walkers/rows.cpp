@@ -279,8 +279,8 @@ class LogSumExp {
         x_dtype_(x.dtype),
         compute_(row_dtype(x.dtype, out.dtype)),
         out_(static_cast<char*>(out.data)),
-        plan_(planned(x, axes_mask, out)),
-        writer_(plan_, DType::Float64, out.dtype, table_) {}
+        out_dtype_(out.dtype),
+        plan_(planned(x, axes_mask, out)) {}
 
   void run() {
     const bool whole_rows = plan_.num_reduced == 0 && plan_.run.size <= kBlockBytes;
@@ -383,15 +383,16 @@ class LogSumExp {
   void write(std::int64_t tile, const double* values) const {
     const ReduceTile t = tile_at(plan_, tile);
     char raw[kMaxLanes * 8];
-    writer_.write_lanes(values, t.lanes, out_ + t.out_offset, raw);
+    BlockWriter(plan_, DType::Float64, out_dtype_, table_)
+        .write_lanes(values, t.lanes, out_ + t.out_offset, raw);
   }
 
   const KernelTable& table_;
   DType x_dtype_;
   DType compute_;
   char* out_;
+  DType out_dtype_;
   ReducePlan plan_;
-  BlockWriter writer_;
 };
 
 }  // namespace

@@ -84,9 +84,7 @@ Scanner scanner_for(OpId op) {
 }  // namespace
 
 void scan(OpId op, const View& x, int axis, const View& out) {
-  for (int i = 0; i < x.ndim; ++i) {
-    if (x.shape[i] == 0) return;
-  }
+  if (numel(x) == 0) return;
   const KernelTable& table = active_table();
   const DType running = is_floating(out.dtype)       ? DType::Float64
                         : is_unsigned_int(out.dtype) ? DType::UInt64
