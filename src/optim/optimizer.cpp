@@ -112,23 +112,28 @@ void Optimizer::add(Tensors params, const std::vector<double>& values) {
   if (const std::string problem = problem_of(rule, values.data()); !problem.empty()) {
     throw ValueError(message(rule.name, ": ", problem));
   }
-  // By the address of the first element: only parameters with the same address are compared.
-  std::multimap<const void*, const Tensor*> known;
-  for (const Group& group : impl_->groups) {
-    for (const Tensor& t : group.params_) known.emplace(t.data_ptr(), &t);
-  }
-  for (std::size_t i = 0; i < params.size(); ++i) {
-    const Tensor& t = params[i];
-    check_parameter(t, i, rule.name);
-    const auto [first, last] = known.equal_range(t.data_ptr());
-    for (auto other = first; other != last && t.numel() != 0; ++other) {
-      if (other->second->is_same(t) ||
-          (other->second->shape() == t.shape() && other->second->strides() == t.strides())) {
-        throw ValueError(
-            message(rule.name, ": parameter ", i, ", ", describe(t), ", was given before"));
+  // The new parameters by the address of the first element: only parameters with the same address
+  // are compared.
+  std::multimap<const void*, std::size_t> places;
+  const auto compare = [&](const Tensor& other) {
+    const auto [first, last] = places.equal_range(other.data_ptr());
+    for (auto place = first; place != last; ++place) {
+      const Tensor& t = params[place->second];
+      if (t.numel() == 0) continue;
+      if (!t.is_same(other) && (t.shape() != other.shape() || t.strides() != other.strides())) {
+        continue;
       }
+      throw ValueError(message(rule.name, ": parameter ", place->second, ", ", describe(t),
+                               ", was given before"));
     }
-    known.emplace(t.data_ptr(), &t);
+  };
+  for (std::size_t i = 0; i < params.size(); ++i) check_parameter(params[i], i, rule.name);
+  for (std::size_t i = params.size(); i-- > 0;) {
+    compare(params[i]);
+    places.emplace(params[i].data_ptr(), i);
+  }
+  for (const Group& group : impl_->groups) {
+    for (const Tensor& t : group.params_) compare(t);
   }
   Group group;
   group.params_ = std::move(params);
@@ -136,9 +141,12 @@ void Optimizer::add(Tensors params, const std::vector<double>& values) {
   for (std::size_t i = 0; i < rule.options.size(); ++i) {
     group.settings_.push_back({rule.options[i].name, values[i]});
   }
-  impl_->slots.reserve(impl_->slots.size() + group.params_.size());
+  // Memory first, growing by factors: there may be a group for each parameter.
+  std::vector<ParameterState>& slots = impl_->slots;
+  const std::size_t count = slots.size() + group.params_.size();
+  if (slots.capacity() < count) slots.reserve(std::max(count, 2 * slots.capacity()));
   impl_->groups.push_back(std::move(group));
-  impl_->slots.resize(impl_->slots.size() + impl_->groups.back().params_.size());
+  slots.resize(count);
 }
 
 void Optimizer::step() {

@@ -57,6 +57,20 @@ TEST(Groups, ParametersThatCannotBeOptimizedAreRefused) {
   SGD optimizer({p});
   EXPECT_EQ(error_of<ValueError>([&] { optimizer.add_group({p.detach()}); }),
             "SGD: parameter 0, float32[4], was given before");
+  const Tensor q = values(4, -1, DType::Float32);
+  EXPECT_EQ(error_of<ValueError>([&] {
+              optimizer.add_group({q, p, q});
+            }),
+            "SGD: parameter 2, float32[4], was given before");
+  // Other elements of the same memory, and none at all.
+  EXPECT_EQ(error_of<ValueError>([&] {
+              optimizer.add_group({q, p});
+            }),
+            "SGD: parameter 1, float32[4], was given before");
+  SGD parts({p.detach()});
+  parts.add_group({slice(p, 0, {0, 2}), slice(p, 0, {2, 4}), slice(p, 0, {0, 4, 2})});
+  parts.add_group({zeros({0}), zeros({0})});
+  EXPECT_EQ(parts.groups().size(), 3U);
   EXPECT_EQ(optimizer.groups().size(), 1U);
   const Tensor made = values(4, -1, DType::Float32).requires_grad_() * 2.0;
   EXPECT_EQ(
