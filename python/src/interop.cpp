@@ -43,17 +43,26 @@ ForeignArray from_buffer_or_interface(nb::handle object, const char* who) {
   return from_array_interface(object, who);
 }
 
+/// NumPy shows what it cannot take by its repr, which has no end for lists nested too deep.
+nb::object numpy_dtype(nb::handle dtype) {
+  try {
+    return nb::module_::import_("numpy").attr("dtype")(dtype);
+  } catch (nb::python_error& e) {
+    if (!e.matches(PyExc_RecursionError)) throw;
+    throw DTypeError(message("__array__: ", type_text(dtype), " is no dtype"));
+  }
+}
+
 /// __array__(dtype=None, copy=None), as NumPy calls it.
 nb::object numpy_array(const Tensor& x, nb::handle dtype, std::optional<bool> copy) {
   const nb::object array = to_numpy(x);
-  const bool converts = !dtype.is_none() && !array.attr("dtype").equal(
-                                                nb::module_::import_("numpy").attr("dtype")(dtype));
-  if (converts) {
+  const nb::object wanted = dtype.is_none() ? nb::none() : numpy_dtype(dtype);
+  if (!wanted.is_none() && !array.attr("dtype").equal(wanted)) {
     if (copy == false) {
       throw ValueError(message("__array__: copy=False, but ", describe(x),
                                " has to be copied to become another dtype"));
     }
-    return array.attr("astype")(dtype);
+    return array.attr("astype")(wanted);
   }
   return copy.value_or(false) ? nb::object(array.attr("copy")()) : array;
 }

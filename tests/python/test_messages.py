@@ -68,6 +68,11 @@ def test_options_of_any_kind(name):
         optimizer.param_groups[0][name] = 1
 
 
+def test_a_dtype_that_numpy_cannot_show():
+    with pytest.raises(TypeError, match="^__array__: .*list.* is no dtype"):
+        bg.ones(2).__array__(nested(5 * sys.getrecursionlimit()))
+
+
 def test_numbers_that_are_too_long_to_print():
     with pytest.raises(ValueError, match="^DataLoader.set_epoch: epoch "):
         bg.data.DataLoader([1, 2]).set_epoch(10**5000)
