@@ -112,7 +112,8 @@ void Optimizer::add(Tensors params, const std::vector<double>& values) {
   if (const std::string problem = problem_of(rule, values.data()); !problem.empty()) {
     throw ValueError(message(rule.name, ": ", problem));
   }
-  // The new ones by where their elements begin: parameters that lie elsewhere are not compared.
+  // The new parameters by the address of the first element: only parameters with the same address
+  // are compared.
   std::multimap<const void*, std::size_t> places;
   const auto compare = [&](const Tensor& other) {
     const auto [first, last] = places.equal_range(other.data_ptr());
@@ -140,7 +141,7 @@ void Optimizer::add(Tensors params, const std::vector<double>& values) {
   for (std::size_t i = 0; i < rule.options.size(); ++i) {
     group.settings_.push_back({rule.options[i].name, values[i]});
   }
-  // Room first, and twice as much: there may be a group for each parameter.
+  // Memory first, growing by factors: there may be a group for each parameter.
   std::vector<ParameterState>& slots = impl_->slots;
   const std::size_t count = slots.size() + group.params_.size();
   if (slots.capacity() < count) slots.reserve(std::max(count, 2 * slots.capacity()));
