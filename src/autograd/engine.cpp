@@ -114,6 +114,9 @@ void Engine::give(const Edge& to, Tensor gradient, const char* from) {
       std::equal(gradient.shape().begin(), gradient.shape().end(), result.sizes);
   if (!same_shape) gradient = summed_to(gradient, result.shape(), from);
   if (gradient.dtype() != result.dtype) gradient = astype(gradient, result.dtype);
+  // A number of the CPU took part on another device, or a leaf has moved since.
+  if (gradient.device() != result.device) [[unlikely]]
+    gradient = to_device(gradient, result.device);
   if (const watch::Mask mask = watch::on(); mask != 0) [[unlikely]] {
     const char* label = current_ != nullptr ? current_->label() : nullptr;
     watch::each(mask, [&](watch::Watcher& w) { w.gradient_made(from, label, gradient); });

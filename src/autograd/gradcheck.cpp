@@ -63,15 +63,15 @@ class Difference {
     for (const Tensor& t : inputs) copies_.push_back(t.defined() ? clone(t.detach()) : t);
   }
   double at(std::size_t input, std::int64_t element) {
-    double* x = copies_[input].data<double>() + element;
-    const double before = *x;
+    const Tensor x = narrow(reshape(copies_[input], {-1}), 0, element, 1);
+    const auto before = x.item<double>();
     const double h = step_ * std::max(1.0, std::fabs(before));
     const auto slope = [&](double by) {
-      *x = before + by;
+      fill_(x, before + by);
       const double above = weighted(fn_, copies_, weights_);
-      *x = before - by;
+      fill_(x, before - by);
       const double below = weighted(fn_, copies_, weights_);
-      *x = before;
+      fill_(x, before);
       return (above - below) / (2 * by);
     };
     return (4 * slope(h / 2) - slope(h)) / 3;

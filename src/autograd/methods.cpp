@@ -135,13 +135,13 @@ void Tensor::set_data(const Tensor& source) const {
     throw DTypeError(message(kWho, ": ", describe(*this), " requires a gradient, which ",
                              describe(source), " cannot have"));
   }
-  if (leaf != nullptr && source.dtype() != dtype()) {
+  if (leaf != nullptr && (source.dtype() != dtype() || source.device() != device())) {
     const Tensor gradient = leaf->grad();
     if (gradient.defined()) {
       const autograd::GradModeScope off(false);
-      leaf->set_grad(astype(gradient.detach(), source.dtype()));
+      leaf->set_grad(astype(gradient.detach(), source.dtype()).to(source.device()));
     }
-    leaf->set_dtype(source.dtype());
+    leaf->set_kind(source.dtype(), source.device());
   }
   History::set_elements(*this, source);
 }

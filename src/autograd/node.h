@@ -31,11 +31,12 @@ struct Edge {
   Node* operator->() const noexcept { return &**this; }
 };
 
-/// Shape and dtype of a result, which its gradient has too.
+/// Shape, dtype and device of a result, which its gradient has too.
 struct Result {
   const std::int64_t* sizes;
   int ndim;
   DType dtype;
+  Device device;
 
   Dims shape() const { return std::span(sizes, static_cast<std::size_t>(ndim)); }
 };
@@ -137,8 +138,9 @@ class Node : public GraphNode {
  protected:
   explicit Node(bool leaf = false) noexcept;
   ~Node() override;
-  void set_result_dtype(std::size_t result, DType dtype) noexcept {
+  void set_result(std::size_t result, DType dtype, Device device) noexcept {
     results_[result].dtype = dtype;
+    results_[result].device = device;
   }
   /// The bytes the spec asked for, aligned for pointers.
   void* more() const noexcept { return more_; }
@@ -196,8 +198,8 @@ class Leaf final : public Node {
   void accumulate(Tensor gradient, bool recorded);
   Tensor grad() const;
   void set_grad(Tensor gradient);
-  /// The tensor has another dtype from now on: gradients on their way are converted.
-  void set_dtype(DType dtype) noexcept { set_result_dtype(0, dtype); }
+  /// The tensor has another dtype or device from now on: gradients on their way are converted.
+  void set_kind(DType dtype, Device device) noexcept { set_result(0, dtype, device); }
 
   std::atomic<bool> wanted{true};
   std::atomic<std::uint32_t> visible_handles{0};  ///< see owned.h

@@ -2,7 +2,8 @@
 // own, built by another compiler, beside an engine whose symbols are hidden. Functions return 0, or
 // fill in a status and return its code; no exception and no C++ type crosses.
 //
-// A backend library exports baregrad_backend(). docs/adding_a_backend.md builds one step by step.
+// A backend library exports baregrad_open_backend(). docs/adding_a_backend.md builds one step by
+// step.
 #pragma once
 
 #include <stddef.h>
@@ -107,7 +108,8 @@ typedef struct baregrad_backend {
   int32_t (*time_stamp)(void* self, int32_t device, uint64_t* nanoseconds, baregrad_status* status);
 } baregrad_backend;
 
-/// The one function that a backend library exports: null where it cannot work with this host.
+/// The one function that a backend library exports, baregrad_open_backend: null where it cannot
+/// work with this host. The host and the backend live as long as the process.
 typedef const baregrad_backend* (*baregrad_backend_entry)(const baregrad_host* host);
 
 #ifdef __cplusplus

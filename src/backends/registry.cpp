@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "backends/cpu/execute.h"
 #include "baregrad/allocator.h"
@@ -210,18 +212,42 @@ constexpr baregrad_host kHost{BAREGRAD_BACKEND_ABI, execute_on_host, copy_attrs_
 
 // ---- Finding backends
 
-/// Libraries that are looked for when a device of their type is first asked for.
-void find_backend(DeviceType type) {
-  const char* path = nullptr;
-  if (type == DeviceType::Sim && std::getenv("BAREGRAD_SIM") != nullptr) {
-    path = std::getenv("BAREGRAD_SIM_LIBRARY");
-    if (path == nullptr) path = "libbaregrad_sim.so";
+/// The folder of the engine's own code: of the program, the shared library or the Python module.
+std::string own_folder() {
+  Dl_info here{};
+  if (dladdr(&kHost, &here) == 0 || here.dli_fname == nullptr) return {};
+  const std::string path = here.dli_fname;
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
+}
+
+/// Where a library of the engine is looked for: beside the engine's own code, above it (the tests
+/// of a build) and in lib/ (an installed program), then wherever the loader looks.
+std::vector<std::string> places_of(const char* library) {
+  std::vector<std::string> places;
+  const std::string folder = own_folder();
+  for (const char* at : {"", "../", "../lib/"}) {
+    const std::string path = folder + at + library;
+    if (!folder.empty() && access(path.c_str(), R_OK) == 0) places.push_back(path);
   }
-  if (path == nullptr) return;
+  places.emplace_back(library);
+  return places;
+}
+
+/// Looks for the library of a type when a device of it is first asked for. Returns why there is
+/// none, or nothing.
+std::string find_backend(DeviceType type) {
+  if (type != DeviceType::Sim) return message("there is no backend for ", name(type));
+  const char* wanted = std::getenv("BAREGRAD_SIM");
+  if (wanted == nullptr || std::string_view(wanted) != "1") {
+    return "it is for tests; BAREGRAD_SIM=1 in the environment makes it available";
+  }
+  const char* path = std::getenv("BAREGRAD_SIM_LIBRARY");
   try {
-    add_backend_library(path);
-  } catch (const Error&) {
-    // Not available then; device_info says why.
+    add_backend_library(path != nullptr ? path : places_of("libbaregrad_sim.so")[0].c_str());
+    return {};
+  } catch (const Error& e) {
+    return e.what();
   }
 }
 
@@ -253,9 +279,9 @@ void add_backend(const baregrad_backend& backend) {
 void add_backend_library(const char* path) {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw IoError(message("backend: cannot open ", path, ": ", dlerror()));
-  auto* entry = reinterpret_cast<baregrad_backend_entry>(dlsym(library, "baregrad_backend"));
+  auto* entry = reinterpret_cast<baregrad_backend_entry>(dlsym(library, "baregrad_open_backend"));
   if (entry == nullptr) {
-    throw IoError(message("backend: ", path, " exports no baregrad_backend()"));
+    throw IoError(message("backend: ", path, " exports no baregrad_open_backend()"));
   }
   const baregrad_backend* backend = entry(&kHost);
   if (backend == nullptr) {
@@ -288,6 +314,15 @@ void execute(Device device, const kernels::Call& call) {
   }
   checked([&](baregrad_status* status) {
     return backend.execute(backend.self, device.index, &run, status);
+  });
+}
+
+void copy_across(Device to_device, void* to, Device from_device, const void* from,
+                 std::size_t bytes) {
+  const baregrad_backend& backend = backend_of(to_device);
+  checked([&](baregrad_status* status) {
+    return backend.copy_across(backend.self, to_device.index, to, from_device.index, from, bytes,
+                               status);
   });
 }
 

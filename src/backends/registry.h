@@ -17,6 +17,9 @@ void add_backend_library(const char* path);
 
 /// Runs a call on a device. Throws the error that the backend reports.
 void execute(Device device, const kernels::Call& call);
+/// Between two devices of one type.
+void copy_across(Device to_device, void* to, Device from_device, const void* from,
+                 std::size_t bytes);
 bool supports(Device device, OpId op, std::span<const DType> inputs);
 /// The device's clock, once all calls made so far have run.
 std::uint64_t time_stamp(Device device);

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <utility>
 
 #include "baregrad/error.h"
 #include "core/device_hooks.h"
@@ -18,16 +19,24 @@ constexpr const char* kDeviceNames[kNumDeviceTypes] = {"cpu", "cuda", "sim"};
 constexpr int kMostDevices = 64;
 
 std::array<std::atomic<detail::DeviceHooks*>, kNumDeviceTypes> g_hooks{};
-std::atomic<void (*)(DeviceType)> g_finder{nullptr};
+std::atomic<detail::DeviceFinder> g_finder{nullptr};
 
 BAREGRAD_FAST_TLS Device g_default_device{};
 
-detail::DeviceHooks* find_hooks(DeviceType type) {
+/// Null where there are none; `reason` is then set to why.
+detail::DeviceHooks* find_hooks(DeviceType type, std::string* reason = nullptr) {
   auto& slot = g_hooks[static_cast<std::size_t>(type)];
   if (slot.load(std::memory_order_acquire) == nullptr) {
-    if (auto* find = g_finder.load(std::memory_order_acquire)) find(type);
+    const detail::DeviceFinder find = g_finder.load(std::memory_order_acquire);
+    std::string why = find == nullptr ? std::string() : find(type);
+    if (reason != nullptr) *reason = std::move(why);
   }
   return slot.load(std::memory_order_acquire);
+}
+
+std::string not_available(Device device, const std::string& reason) {
+  return message("the device ", to_string(device), " is not available", reason.empty() ? "" : ": ",
+                 reason);
 }
 
 }  // namespace
@@ -67,6 +76,9 @@ int device_count(DeviceType type) {
 
 std::string device_info(Device device) {
   if (device.is_cpu()) return "cpu: the processor of this machine";
+  std::string reason;
+  detail::DeviceHooks* hooks = find_hooks(device.type, &reason);
+  if (hooks == nullptr) return not_available(device, reason);
   return detail::hooks_of(device, "device_info").info(device.index);
 }
 
@@ -86,12 +98,11 @@ DefaultDeviceScope::~DefaultDeviceScope() { g_default_device = previous_; }
 namespace detail {
 
 DeviceHooks& hooks_of(Device device, const char* who) {
-  DeviceHooks* hooks = device.is_cpu() ? nullptr : find_hooks(device.type);
+  std::string reason;
+  DeviceHooks* hooks = device.is_cpu() ? nullptr : find_hooks(device.type, &reason);
   const int count = hooks == nullptr ? 0 : hooks->count();
   if (device.index < count) return *hooks;
-  if (count == 0) {
-    throw ValueError(message(who, ": the device ", to_string(device), " is not available"));
-  }
+  if (count == 0) throw ValueError(message(who, ": ", not_available(device, reason)));
   throw ValueError(message(who, ": there is no device ", to_string(device), "; ", count, " of ",
                            name(device.type), " ", count == 1 ? "is" : "are", " there"));
 }
@@ -102,7 +113,7 @@ bool set_device_hooks(DeviceType type, DeviceHooks* hooks) noexcept {
                                                                          std::memory_order_release);
 }
 
-void set_device_finder(void (*find)(DeviceType)) noexcept {
+void set_device_finder(DeviceFinder find) noexcept {
   g_finder.store(find, std::memory_order_release);
 }
 

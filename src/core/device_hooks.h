@@ -31,7 +31,9 @@ class DeviceHooks {
 DeviceHooks& hooks_of(Device device, const char* who);
 /// Called once per type, before any tensor is made on it; a second call is refused with false.
 bool set_device_hooks(DeviceType type, DeviceHooks* hooks) noexcept;
-/// Looks for a backend of this type; set by the registry, asked when hooks are first wanted.
-void set_device_finder(void (*find)(DeviceType)) noexcept;
+/// Looks for a backend of this type and says why there is none; set by the registry, asked when
+/// hooks are first wanted.
+using DeviceFinder = std::string (*)(DeviceType);
+void set_device_finder(DeviceFinder find) noexcept;
 
 }  // namespace baregrad::detail

@@ -7,6 +7,7 @@
 
 #include "baregrad/error.h"
 #include "core/checked.h"
+#include "core/device_hooks.h"
 #include "core/history.h"
 #include "core/host.h"
 #include "core/message.h"
@@ -238,8 +239,15 @@ Tensor Tensor::copy_of(const void* values, std::int64_t count, const Dims& shape
     throw ShapeError(
         message("Tensor::of: ", count, " values do not fill shape ", to_string(shape)));
   }
-  Tensor out = allocate(shape, dtype, "Tensor::of");
-  if (count > 0) std::memcpy(out.data_ptr(), values, out.nbytes());
+  const Device device = default_device();
+  Tensor out = allocate(shape, dtype, device, "Tensor::of");
+  if (count == 0) return out;
+  if (device.is_cpu()) {
+    std::memcpy(out.data_ptr(), values, out.nbytes());
+  } else {
+    detail::hooks_of(device, "Tensor::of")
+        .copy_from_host(device.index, out.data_ptr(), values, out.nbytes());
+  }
   return out;
 }
 

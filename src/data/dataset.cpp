@@ -10,6 +10,7 @@
 #include "baregrad/ops.h"
 #include "core/checked.h"
 #include "core/history.h"
+#include "core/host.h"
 #include "core/message.h"
 #include "data/gather.h"
 
@@ -93,12 +94,12 @@ Scaling Scaling::of(const Tensor& images) {
   if (!images.defined() || images.dtype() != DType::UInt8) {
     throw DTypeError(message(kWho, ": takes uint8 images, not ", describe(images)));
   }
-  const Tensor pixels = images.contiguous();
-  const auto* p = pixels.data<std::uint8_t>();
-  // Sums of integers: exact in any order.
+  const HostRead pixels(images.contiguous());
+  const auto* p = pixels.as<std::uint8_t>();
+  // Whole numbers: exact, whatever the order.
   std::uint64_t counts[256] = {};
-  for (std::int64_t i = 0; i < pixels.numel(); ++i) ++counts[p[i]];
-  const auto n = static_cast<double>(pixels.numel());
+  for (std::int64_t i = 0; i < images.numel(); ++i) ++counts[p[i]];
+  const auto n = static_cast<double>(images.numel());
   if (n == 0) return {0, 1};
   double sum = 0;
   for (int v = 0; v < 256; ++v) sum += v * static_cast<double>(counts[v]);

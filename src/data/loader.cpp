@@ -257,7 +257,7 @@ struct DataLoader::Impl {
     plan.order.clear();
     if (options.shuffle) {
       Generator generator(derived_seed(options.seed, epoch, ~std::uint64_t{0}));
-      const Tensor order = randperm(plan.items, DType::Int64, &generator);
+      const Tensor order = randperm(plan.items, DType::Int64, &generator, Device());
       const auto* first = order.data<std::int64_t>();
       plan.order.assign(first, first + plan.items);
     }

@@ -20,6 +20,7 @@
 #include "core/checked.h"
 #include "core/dtype_kind.h"
 #include "core/message.h"
+#include "core/place.h"
 #include "core/stack.h"
 #include "nn/name_scope.h"
 
@@ -36,7 +37,7 @@ class Seen {
  public:
   /// False if it was in the set.
   bool insert(const Tensor& t) {
-    std::vector<const Tensor*>& same_place = at_[t.data_ptr()];
+    std::vector<const Tensor*>& same_place = at_[place_of(t)];
     for (const Tensor* other : same_place) {
       if (other->is_same(t)) return false;
     }
@@ -478,11 +479,11 @@ Module& Module::to(DType dtype) {
   std::vector<Conversion> conversions;
   std::unordered_multimap<const void*, std::size_t> by_place;
   const auto conversion_of = [&](const Tensor& before) {
-    const auto [first, last] = by_place.equal_range(before.data_ptr());
+    const auto [first, last] = by_place.equal_range(place_of(before));
     for (auto it = first; it != last; ++it) {
       if (conversions[it->second].before.is_same(before)) return it->second;
     }
-    by_place.emplace(before.data_ptr(), conversions.size());
+    by_place.emplace(place_of(before), conversions.size());
     conversions.push_back(converted(before, dtype));
     return conversions.size() - 1;
   };

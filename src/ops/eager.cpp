@@ -155,6 +155,12 @@ Tensor copied_to(const OpCall& call) {
   const Device to = call.attrs.as<ToDeviceAttrs>().to;
   if (x.device() == to) return clone(x);
   const Tensor packed = x.is_contiguous() && x.is_aligned() ? x : clone(x);
+  if (!to.is_cpu() && x.device().type == to.type) {
+    Tensor there = Tensor::allocate(x.shape(), x.dtype(), to, call.name());
+    if (x.numel() == 0) return there;
+    backends::copy_across(to, there.data_ptr(), x.device(), packed.data_ptr(), x.nbytes());
+    return there;
+  }
   const Tensor here = on_host(packed);
   if (to.is_cpu()) return here;
   Tensor there = Tensor::allocate(x.shape(), x.dtype(), to, call.name());

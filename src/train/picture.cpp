@@ -10,6 +10,7 @@
 #include "baregrad/ops.h"
 #include "baregrad/ops_fused.h"
 #include "baregrad/train.h"
+#include "core/host.h"
 #include "core/message.h"
 #include "parallel/interrupt.h"
 
@@ -25,7 +26,8 @@ template <class T>
 class GrayPixels {
  public:
   explicit GrayPixels(const Tensor& image)
-      : pixels_(image.data<T>()),
+      : here_(image),
+        pixels_(here_.template as<T>()),
         channels_(image.ndim() == 2 ? 1 : image.shape()[0]),
         plane_(image.numel() / channels_) {}
 
@@ -43,6 +45,7 @@ class GrayPixels {
     const auto value = static_cast<float>(pixels_[channel * plane_ + pixel]);
     return sizeof(T) == 2 ? value / 257.0F : value;
   }
+  HostRead here_;
   const T* pixels_;
   std::int64_t channels_;
   std::int64_t plane_;

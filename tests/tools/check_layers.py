@@ -3,6 +3,8 @@
 
 cli/python/capi/lab -> train -> profile -> nn/optim/data/io/linalg -> graph -> autograd -> ops -> backends -> parallel -> core
 
+A backend that is a library of its own (src/backends/sim) includes backend.h and its own files.
+
 A file may include what lies in its own layer or in a lower one, by quotes; what is public has a
 layer too. A file that would need an upward include is in the wrong room.
 """
@@ -43,6 +45,10 @@ SHARED_WITH_BACKENDS = {
     "src/ops/functors.h",
     "src/ops/scalar_math.h",
 }
+
+# Backends that are libraries of their own: an engine built by another compiler may open them.
+SEPARATE_BACKENDS = ("src/backends/sim/",)
+PLAIN_INTERFACE = "src/backends/backend.h"
 
 # The room of each public header whose name is not that of a room.
 PUBLIC_ROOMS = {
@@ -142,6 +148,10 @@ def check(root: pathlib.Path, files: list[str]) -> list[str]:
                         f"{where}: a public header includes {target}, which is neither ours nor"
                         " part of standard C++"
                     )
+                continue
+            apart = next((folder for folder in SEPARATE_BACKENDS if path.startswith(folder)), None)
+            if apart and found != PLAIN_INTERFACE and not found.startswith(apart):
+                problems.append(f"{where}: {apart} is a library of its own and must not include {found}")
                 continue
             if path.startswith("include/") and not found.startswith("include/"):
                 problems.append(f"{where}: a public header includes the private {found}")

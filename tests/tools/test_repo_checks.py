@@ -65,6 +65,14 @@ class CheckLayersTest(unittest.TestCase):
         self.assertEqual(len(self.problems({
             "src/ops/functors.h": '#include "ops/infer.h"\n', "src/ops/infer.h": ""})), 1)
 
+    def test_a_backend_library_sees_the_plain_interface_only(self):
+        known = {"src/backends/backend.h": "", "src/core/host.h": "", "src/backends/call.h": "",
+                 "src/backends/sim/queue.h": "", "include/baregrad/dtype.h": ""}
+        for fine in ("backends/backend.h", "backends/sim/queue.h"):
+            self.assertEqual(self.problems({"src/backends/sim/a.cpp": f'#include "{fine}"\n', **known}), [])
+        for wrong in ("core/host.h", "backends/call.h", "baregrad/dtype.h"):
+            self.assertEqual(len(self.problems({"src/backends/sim/a.cpp": f'#include "{wrong}"\n', **known})), 1)
+
     def test_library_must_not_include_tests(self):
         self.assertEqual(len(self.problems({
             "src/core/a.h": '#include "tests/b.h"\n', "tests/b.h": ""})), 1)
@@ -116,6 +124,13 @@ class CheckRepoTest(unittest.TestCase):
                 self.assert_one("python/src/a.cpp", f"// A file.\n{text}\n", ".h has")
         self.assertEqual(
             check_repo.check_text("python/src/text.cpp", "// Text.\nPyUnicode_AsUTF8(name);\n"), [])
+
+    def test_bytes_of_tensors(self):
+        for line in ("x.data_ptr();", "x.data<float>();", "p->data<T>();"):
+            self.assert_one("src/nn/a.cpp", "// A layer.\n" + line + "\n", "HostRead")
+            for path in ("src/core/a.cpp", "src/backends/cpu/a.cpp", "src/io/a.cpp", "tests/nn/a.cpp"):
+                self.assertEqual(check_repo.check_text(path, "// A file.\n" + line + "\n"), [])
+        self.assertEqual(check_repo.check_text("src/nn/a.cpp", "// A layer.\nwords.data();\n"), [])
 
     def test_unfinished_work(self):
         self.assert_one("src/a.h", self.GOOD + "// TODO: more\n", "TODO")
