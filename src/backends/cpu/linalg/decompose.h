@@ -1,12 +1,11 @@
-// linalg/: decompositions and what is made of them. Eigen is known to decompose.cpp alone, which
-// takes one matrix at a time; the gradients are ours, in public ops.
+// Decompositions of one matrix. Only decompose.cpp includes Eigen.
 #pragma once
 
 #include <cstdint>
 
-namespace baregrad::linalg {
+namespace baregrad::kernels::linalg {
 
-/// Borrowed, column-major: column j begins at data + j * rows.
+/// Borrowed memory, column-major: column j begins at data + j * rows.
 struct Matrix {
   double* data;
   std::int64_t rows;
@@ -44,4 +43,4 @@ void qr_in_place(const Matrix& a, const Matrix& q);
 /// or rows x rows, v with cols x cols. With u.data null neither u nor v is wanted.
 Outcome svd_in_place(const Matrix& a, double* values, const Matrix& u, const Matrix& v);
 
-}  // namespace baregrad::linalg
+}  // namespace baregrad::kernels::linalg
