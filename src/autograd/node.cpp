@@ -162,7 +162,7 @@ void Node::lay_out(char* behind, const NodeSpec& spec) noexcept {
   for (std::size_t i = 0; i < spec.results.size(); ++i) {
     const Tensor& t = *spec.results[i];
     // NOLINTNEXTLINE(clang-analyzer-cplusplus.PlacementNew): takes the block to end with the node
-    new (results_ + i) Result{sizes, t.ndim(), t.dtype()};
+    new (results_ + i) Result{sizes, t.ndim(), t.dtype(), t.device()};
     sizes = std::copy(t.shape().begin(), t.shape().end(), sizes);
   }
 }

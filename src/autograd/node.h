@@ -31,11 +31,12 @@ struct Edge {
   Node* operator->() const noexcept { return &**this; }
 };
 
-/// Shape and dtype of a result, which its gradient has too.
+/// Shape, dtype and device of a result, which its gradient has too.
 struct Result {
   const std::int64_t* sizes;
   int ndim;
   DType dtype;
+  Device device;
 
   Dims shape() const { return std::span(sizes, static_cast<std::size_t>(ndim)); }
 };

@@ -9,6 +9,7 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/fork.h"
+#include "core/host.h"
 #include "core/made_once.h"
 #include "ops/watch.h"
 
@@ -48,7 +49,8 @@ double norm_of(const Tensor& t) {
   const no_grad off;
   // In plain loops, not in ops: a search for anomalies that runs too would report an overflow here.
   const Tensor values = contiguous(astype(t, DType::Float64));
-  const std::span<const double> x(values.data<double>(), static_cast<std::size_t>(values.numel()));
+  const HostRead here(values);
+  const std::span<const double> x(here.as<double>(), static_cast<std::size_t>(values.numel()));
   double greatest = 0;
   for (const double v : x) {
     if (std::isnan(v)) return v;
