@@ -30,7 +30,7 @@ OPTIONS = ["--quiet", f"--config-file={ROOT / '.clang-tidy'}",
            *(f"--extra-arg={flag}" for flag in ("-Wno-everything", "-Qunused-arguments"))]
 # The path-sensitive analyzer is off for kernels and their walkers, which are loops over memory that they are given,
 # and for Eigen's templates, in which it takes two minutes and reports leaks that are none.
-WITHOUT_ANALYZER = ("src/backends/", "src/linalg/decompose.cpp")
+WITHOUT_ANALYZER = ("src/backends/",)
 # Elsewhere it takes functions of the standard library, and templates, by what they declare, and leaves a function
 # after a third of the usual number of states. --thorough (make test-long) lifts these limits.
 ANALYZER_LIMITS = [f"--extra-arg={word}"

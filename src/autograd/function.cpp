@@ -65,8 +65,9 @@ class FunctionNode final : public Node {
   void apply(std::span<const Tensor> gradients, Sink& sink) override {
     Tensors given;
     for (std::size_t k = 0; k < gradients.size(); ++k) {
-      given.push_back(gradients[k].defined() ? gradients[k]
-                                             : zeros(results()[k].shape(), results()[k].dtype));
+      given.push_back(gradients[k].defined()
+                          ? gradients[k]
+                          : zeros(results()[k].shape(), results()[k].dtype, results()[k].device));
     }
     Tensors made = backward_(*context_, given);
     if (made.size() != edges().size()) {

@@ -4,6 +4,7 @@
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
+#include "core/host.h"
 #include "core/message.h"
 #include "core/number_text.h"
 
@@ -27,7 +28,7 @@ void check_inputs(const Tensors& inputs, const char* who) {
 
 /// Fixed weights that are neither equal nor small, so that errors do not cancel.
 Tensor weights_like(const Tensor& t, std::size_t k) {
-  const Tensor steps = reshape(arange(t.numel(), DType::Float64), t.shape());
+  const Tensor steps = reshape(arange(t.numel(), DType::Float64, t.device()), t.shape());
   return sin(steps * 1.7 + static_cast<double>(k) + 0.4) * 0.7 +
          cos(steps * 0.9 + 2.0 * static_cast<double>(k)) * 0.4 + 0.1;
 }
@@ -66,6 +67,7 @@ class Difference {
     const Tensor x = narrow(reshape(copies_[input], {-1}), 0, element, 1);
     const auto before = x.item<double>();
     const double h = step_ * std::max(1.0, std::fabs(before));
+    const auto set = [&](double value) { write_from_host(x, &value, sizeof value); };
     const auto slope = [&](double by) {
       fill_(x, before + by);
       const double above = weighted(fn_, copies_, weights_);

@@ -209,6 +209,19 @@ constexpr RuleRow kRows[] = {
     RULE(attention,     rules::attention, kAttention, kAttention, kAttention),
     NONE(attention_backward),
     RULE(to_device,     rules::to_device),
+    NONE(normal_quantile),
+    // Their gradients are autograd::Functions of linalg/.
+    NONE(linalg_cholesky),
+    NONE(linalg_det),
+    NONE(linalg_slogdet),
+    NONE(linalg_inv),
+    NONE(linalg_solve),
+    NONE(linalg_eigh),
+    NONE(linalg_eigvalsh),
+    NONE(linalg_qr),
+    NONE(linalg_svd),
+    NONE(linalg_svdvals),
+    NONE(linalg_orthonormal_rows),
 };
 // clang-format on
 

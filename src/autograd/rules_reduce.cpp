@@ -76,7 +76,9 @@ void mean(Backward& b) {
 }
 
 // As a norm of order 0, which is floating: the gradient is zero, not missing.
-void count_nonzero(Backward& b) { b.give(0, zeros(b.shape(0), b.grad().dtype())); }
+void count_nonzero(Backward& b) {
+  b.give(0, zeros(b.shape(0), b.grad().dtype(), b.grad().device()));
+}
 
 void sum_squares(Backward& b) { b.give(0, with_axes(b.grad() * 2.0, b) * b.input(0)); }
 

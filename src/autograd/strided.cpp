@@ -57,7 +57,7 @@ struct Flat {
 
   Tensor spread(const Tensor& g) const {
     if (base_is_all()) return reshape(g, {size});
-    Tensor flat = zeros({size}, g.dtype());
+    Tensor flat = zeros({size}, g.dtype(), g.device());
     copy_(seen(flat, base), g);
     return flat;
   }
@@ -70,29 +70,29 @@ struct Flat {
 }  // namespace
 
 Tensor embedded(const Tensor& g, const Layout& view, const Layout& base) {
-  if (base.numel() == 0) return zeros(base.shape, g.dtype());
+  if (base.numel() == 0) return zeros(base.shape, g.dtype(), g.device());
   const Flat flat(view, base);
-  Tensor out = zeros({flat.size}, g.dtype());
+  Tensor out = zeros({flat.size}, g.dtype(), g.device());
   if (view.numel() != 0) {
     if (!flat.view.may_self_overlap()) {
       copy_(seen(out, flat.view), g);
     } else {
-      const Tensor positions = seen(arange(flat.size), flat.view);
+      const Tensor positions = seen(arange(flat.size, {}, g.device()), flat.view);
       out = scatter_add(out, 0, reshape(positions, {-1}), reshape(g, {-1}));
     }
   }
   if (flat.base.may_self_overlap()) {
     // Elements of the base that are one in memory share what came for it.
-    const Tensor places = reshape(seen(arange(flat.size), flat.base), {-1});
-    const Tensor count =
-        scatter_add(zeros({flat.size}, g.dtype()), 0, places, ones({places.numel()}, g.dtype()));
+    const Tensor places = reshape(seen(arange(flat.size, {}, g.device()), flat.base), {-1});
+    const Tensor count = scatter_add(zeros({flat.size}, g.dtype(), g.device()), 0, places,
+                                     ones({places.numel()}, g.dtype(), g.device()));
     return seen(out / maximum(count, 1), flat.base);
   }
   return flat.gathered(out);
 }
 
 Tensor region(const Tensor& g, const Layout& view, const Layout& base) {
-  if (base.numel() == 0 || view.numel() == 0) return zeros(view.shape, g.dtype());
+  if (base.numel() == 0 || view.numel() == 0) return zeros(view.shape, g.dtype(), g.device());
   const Flat flat(view, base);
   flat.require_distinct_base();
   return seen(flat.spread(contiguous(g)), flat.view);

@@ -1,11 +1,10 @@
-// The QR decomposition by Householder reflections.
-#include <algorithm>
-
+// Q and R by reflections.
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "baregrad/linalg.h"
 #include "core/message.h"
 #include "linalg/stack.h"
+#include "ops/dispatch.h"
 
 namespace baregrad::linalg {
 
@@ -26,15 +25,7 @@ struct Reflections : autograd::Function<Reflections> {
   static constexpr const char* kName = "qr";
 
   static Tensors forward(Context& context, const Tensor& x, bool complete) {
-    const std::int64_t m = x.size(-2);
-    const std::int64_t k = std::min(m, x.size(-1));
-    const std::int64_t q_cols = complete ? m : k;
-    const Tensor columns = columns_of(x);
-    const Tensor q = empty(with_axes(stack_of(x), {q_cols, m}), DType::Float64);
-    for_each_matrix(x, {m, k, std::max(q_cols, x.size(-1))}, kName,
-                    [&](std::int64_t i) { qr_in_place(matrix_at(columns, i), matrix_at(q, i)); });
-    Tensors results = {from_columns(q, x.dtype()),
-                       from_columns(narrow(columns, -1, 0, q_cols), x.dtype())};
+    Tensors results = run_many(OpId::linalg_qr, {&x}, QrAttrs{complete}, kName);
     context.save_for_backward({x, results[0], results[1]});
     return results;
   }

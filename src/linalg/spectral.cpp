@@ -9,6 +9,7 @@
 #include "baregrad/linalg.h"
 #include "core/message.h"
 #include "linalg/stack.h"
+#include "ops/dispatch.h"
 #include "ops/infer.h"
 #include "ops/positions.h"
 
@@ -29,30 +30,16 @@ Tensor divided(const Tensor& x, const Tensor& by) {
 /// The differences w_j - w_i at [i, j].
 Tensor differences(const Tensor& w) { return as_rows(w) - as_columns(w); }
 
-/// Matrices with the values on the diagonal.
-Tensor on_diagonal(const Tensor& values) {
-  return as_columns(values) * eye(values.size(-1), {}, 0, values.dtype());
-}
+/// The values on the diagonal of matrices.
+Tensor on_diagonal(const Tensor& values) { return as_columns(values) * identity_like(values); }
 
 // ---- Symmetric matrices -------------------------------------------------------------------------
-
-Tensors eigh_columns(const Tensor& x, bool vectors, const char* who) {
-  const std::int64_t n = x.size(-1);
-  const Tensor columns = columns_of(x);
-  const Tensor values = empty(with_axes(stack_of(x), {n}), DType::Float64);
-  auto* out = values.data<double>();
-  for_each_matrix(x, {n, n, n}, who, [&](std::int64_t i) {
-    require_fine(eigh_in_place(matrix_at(columns, i), out + i * n, vectors), x, i, who);
-  });
-  return {values, columns};
-}
 
 struct SymmetricEigen : autograd::Function<SymmetricEigen> {
   static constexpr const char* kName = "eigh";
 
   static Tensors forward(Context& context, const Tensor& x, const char* who) {
-    const Tensors columns = eigh_columns(x, true, who);
-    Tensors results = {astype(columns[0], x.dtype(), false), from_columns(columns[1], x.dtype())};
+    Tensors results = run_many(OpId::linalg_eigh, {&x}, {}, who);
     context.save_for_backward(results);
     return results;
   }
@@ -69,44 +56,19 @@ struct SymmetricEigen : autograd::Function<SymmetricEigen> {
 
 // ---- Singular values ----------------------------------------------------------------------------
 
-/// U^T, S and Vh in float64; only S without vectors.
-Tensors svd_columns(const Tensor& x, bool vectors, bool full, const char* who) {
-  // For a wide matrix, the transpose is decomposed, and U and V are exchanged.
-  const bool wide = x.size(-2) < x.size(-1);
-  const Tensor work = wide ? astype(x, DType::Float64) : columns_of(x);
-  const std::int64_t k = work.size(-2);
-  const std::int64_t rows = work.size(-1);
-  const Dims stack = stack_of(x);
-  const Tensor s = empty(with_axes(stack, {k}), DType::Float64);
-  auto* values = s.data<double>();
-  Tensor u;
-  Tensor v;
-  if (vectors) {
-    u = empty(with_axes(stack, {full ? rows : k, rows}), DType::Float64);
-    v = empty(with_axes(stack, {k, k}), DType::Float64);
-  }
-  const Matrix none{nullptr, 0, 0};
-  for_each_matrix(x, {rows, k, k + 8}, who, [&](std::int64_t i) {
-    require_fine(svd_in_place(matrix_at(work, i), values + i * k, vectors ? matrix_at(u, i) : none,
-                              vectors ? matrix_at(v, i) : none),
-                 x, i, who);
-  });
-  if (wide) std::swap(u, v);
-  return {u, s, v};
+Tensors svd_of(const Tensor& x, bool full, const char* who) {
+  return run_many(OpId::linalg_svd, {&x}, SvdAttrs{full, x.dtype()}, who);
 }
 
-Tensors svd_results(const Tensor& x, bool full, const char* who) {
-  const Tensors parts = svd_columns(x, true, full, who);
-  const DType dtype = x.dtype();
-  return {from_columns(parts[0], dtype), astype(parts[1], dtype, false),
-          astype(parts[2], dtype, false)};
+Tensor values_of(const Tensor& x, DType dtype, const char* who) {
+  return run(OpId::linalg_svdvals, {&x}, SvdAttrs{false, dtype}, who);
 }
 
 struct ReducedSvd : autograd::Function<ReducedSvd> {
   static constexpr const char* kName = "svd";
 
   static Tensors forward(Context& context, const Tensor& x, const char* who) {
-    Tensors results = svd_results(x, false, who);
+    Tensors results = svd_of(x, false, who);
     context.save_for_backward(results);
     return results;
   }
@@ -147,7 +109,7 @@ struct FullSvd : autograd::Function<FullSvd> {
 
   static Tensors forward(Context& context, const Tensor& x) {
     context.save_for_backward({x});
-    return svd_results(x, true, kName);
+    return svd_of(x, true, kName);
   }
   static Tensors backward(Context& context, const Tensors& g) {
     const Tensor x = context.saved()[0];
@@ -189,13 +151,14 @@ struct PseudoInverse : autograd::Function<PseudoInverse> {
 
   /// The limit has no gradient. It is a pointer, so that it is not an input of the function.
   static Tensor forward(Context& context, const Tensor& x, const std::optional<Operand>* rtol) {
-    const Tensors parts = svd_columns(x, true, false, kName);
+    const Tensors parts = run_many(OpId::linalg_svd, {&x}, SvdAttrs{false, DType::Float64}, kName);
     const Tensor& s = parts[1];
     const Tensor counts = counted(s, x, *rtol, kName);
     const Tensor inverse = where(counts, 1.0 / where(counts, s, 1.0), 0.0);
     // V diag(1 / S) U^T
-    Tensor p =
-        astype(matmul(matrix_transpose(parts[2]) * as_rows(inverse), parts[0]), x.dtype(), false);
+    Tensor p = astype(matmul(matrix_transpose(parts[2]) * as_rows(inverse),
+                             contiguous(matrix_transpose(parts[0]))),
+                      x.dtype(), false);
     context.save_for_backward({x, p});
     return p;
   }
@@ -218,7 +181,7 @@ struct PseudoInverse : autograd::Function<PseudoInverse> {
 Tensor singular_values(const Tensor& x, const char* who) {
   require_real(x, who);
   if (is_recorded(x)) return ReducedSvd::apply(x, who)[1];
-  return astype(svd_columns(x.detach(), false, false, who)[1], x.dtype(), false);
+  return values_of(x.detach(), x.dtype(), who);
 }
 
 Eigh eigh(const Tensor& x) {
@@ -231,7 +194,8 @@ Tensor eigvalsh(const Tensor& x) {
   constexpr const char* kWho = "eigvalsh";
   require_square(x, kWho);
   if (is_recorded(x)) return SymmetricEigen::apply(x, kWho)[0];
-  return astype(eigh_columns(x.detach(), false, kWho)[0], x.dtype(), false);
+  const Tensor still = x.detach();
+  return run(OpId::linalg_eigvalsh, {&still}, {}, kWho);
 }
 
 Svd svd(const Tensor& x, bool full_matrices) {
@@ -253,7 +217,7 @@ Tensor matrix_rank(const Tensor& x, const std::optional<Operand>& rtol) {
   constexpr const char* kWho = "matrix_rank";
   require_real(x, kWho);
   const Tensor still = x.detach();
-  return count_nonzero(counted(svd_columns(still, false, false, kWho)[1], still, rtol, kWho), -1);
+  return count_nonzero(counted(values_of(still, DType::Float64, kWho), still, rtol, kWho), -1);
 }
 
 }  // namespace baregrad::linalg

@@ -4,6 +4,7 @@
 #include "baregrad/linalg.h"
 #include "core/message.h"
 #include "linalg/stack.h"
+#include "ops/dispatch.h"
 #include "ops/infer.h"
 #include "ops/positions.h"
 
@@ -14,23 +15,11 @@ namespace {
 using autograd::Context;
 using autograd::Tensors;
 
-[[noreturn]] void throw_singular(const Tensor& x, std::int64_t i, const char* who) {
-  throw ValueError(message(who, ": ", name_matrix(x, i), " is singular"));
-}
-
-Tensor identity_like(const Tensor& x) { return eye(x.size(-1), {}, 0, x.dtype()); }
-
 struct Cholesky : autograd::Function<Cholesky> {
   static constexpr const char* kName = "cholesky";
 
   static Tensor forward(Context& context, const Tensor& x) {
-    const std::int64_t n = x.size(-1);
-    const Tensor columns = columns_of(x);
-    for_each_matrix(x, {n, n, n}, kName, [&](std::int64_t i) {
-      if (cholesky_in_place(matrix_at(columns, i))) return;
-      throw ValueError(message(kName, ": ", name_matrix(x, i), " is not positive definite"));
-    });
-    Tensor l = from_columns(columns, x.dtype());
+    Tensor l = run(OpId::linalg_cholesky, {&x}, {}, kName);
     context.save_for_backward({l});
     return l;
   }
@@ -63,29 +52,17 @@ Tensor cofactors(const Tensor& x, const Tensor& determinant) {
   }
   // Both formulas are computed for the whole stack, with harmless matrices in place of the others.
   const Tensor identity = identity_like(x);
-  const Tensor distinct = identity * arange(1, x.size(-1) + 1, 1, x.dtype());
+  const Tensor distinct = identity * arange(1, x.size(-1) + 1, 1, x.dtype(), x.device());
   const Tensor regular = inv(where(is_singular, identity, x));
   return where(is_singular, cofactors_of_singular(where(is_singular, x, distinct)),
                as_matrices(determinant) * matrix_transpose(regular));
-}
-
-void each_determinant(const Tensor& x, const char* who,
-                      const std::function<void(std::int64_t, const Determinant&)>& take) {
-  const std::int64_t n = x.size(-1);
-  // det x = det x^T, so rows can be used as columns.
-  const Tensor columns = astype(x, DType::Float64);
-  for_each_matrix(x, {n, n, n}, who,
-                  [&](std::int64_t i) { take(i, determinant(matrix_at(columns, i))); });
 }
 
 struct Det : autograd::Function<Det> {
   static constexpr const char* kName = "det";
 
   static Tensor forward(Context& context, const Tensor& x) {
-    const Tensor values = empty(stack_of(x), DType::Float64);
-    auto* out = values.data<double>();
-    each_determinant(x, kName, [=](std::int64_t i, const Determinant& d) { out[i] = d.value; });
-    Tensor result = astype(values, x.dtype(), false);
+    Tensor result = run(OpId::linalg_det, {&x}, {}, kName);
     context.save_for_backward({x, result});
     return result;
   }
@@ -99,15 +76,7 @@ struct SignAndLog : autograd::Function<SignAndLog> {
   static constexpr const char* kName = "slogdet";
 
   static Tensors forward(Context& context, const Tensor& x) {
-    const Tensor signs = empty(stack_of(x), DType::Float64);
-    const Tensor logs = empty(stack_of(x), DType::Float64);
-    auto* sign = signs.data<double>();
-    auto* log = logs.data<double>();
-    each_determinant(x, kName, [=](std::int64_t i, const Determinant& d) {
-      sign[i] = d.sign;
-      log[i] = d.log_magnitude;
-    });
-    Tensors results = {astype(signs, x.dtype(), false), astype(logs, x.dtype(), false)};
+    Tensors results = run_many(OpId::linalg_slogdet, {&x}, {}, kName);
     context.save_for_backward({x, results[0].detach()});
     return results;
   }
@@ -126,22 +95,11 @@ struct SignAndLog : autograd::Function<SignAndLog> {
   static Tensor inverse_of(const Tensor& x);
 };
 
-/// a^-1 b in float64 columns; overwrites b. Messages name `x`.
-void solve_columns(const Tensor& a, const Tensor& b, const Tensor& x, const char* who) {
-  const std::int64_t n = a.size(-1);
-  for_each_matrix(x, {n, n, n + b.size(-2)}, who, [&](std::int64_t i) {
-    if (!solve_in_place(matrix_at(a, i), matrix_at(b, i))) throw_singular(x, i, who);
-  });
-}
-
 struct Inverse : autograd::Function<Inverse> {
   static constexpr const char* kName = "inv";
 
   static Tensor forward(Context& context, const Tensor& x, const char* who) {
-    const Tensor identity = eye(x.size(-1), {}, 0, DType::Float64);
-    const Tensor columns = clone(broadcast_to(identity, x.shape()));
-    solve_columns(columns_of(x), columns, x, who);
-    Tensor y = from_columns(columns, x.dtype());
+    Tensor y = run(OpId::linalg_inv, {&x}, {}, who);
     context.save_for_backward({y});
     return y;
   }
@@ -158,9 +116,7 @@ struct Solve : autograd::Function<Solve> {
   static constexpr const char* kName = "solve";
 
   static Tensor forward(Context& context, const Tensor& a, const Tensor& b) {
-    const Tensor columns = columns_of(b);
-    solve_columns(columns_of(a), columns, a, kName);
-    Tensor y = from_columns(columns, a.dtype());
+    Tensor y = run(OpId::linalg_solve, {&a, &b}, {}, kName);
     context.save_for_backward({a, y});
     return y;
   }
@@ -225,8 +181,8 @@ Tensor solve(const Tensor& a, const Tensor& b) {
 Tensor matrix_power(const Tensor& x, std::int64_t n) {
   constexpr const char* kWho = "matrix_power";
   require_square(x, kWho);
-  // Keeps the history of x; its gradient is zero.
-  if (n == 0) return where(full({}, true), identity_like(x), x);
+  // With x's history, whose gradient is zero.
+  if (n == 0) return where(full({}, true, {}, x.device()), identity_like(x), x);
   Tensor square = n < 0 ? Inverse::apply(x, kWho) : x;
   Tensor result;
   // Unsigned, because the negative of the smallest int64 overflows.

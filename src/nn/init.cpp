@@ -5,8 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <numeric>
-#include <vector>
 
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
@@ -15,6 +13,7 @@
 #include "core/message.h"
 #include "core/number_text.h"
 #include "nn/check.h"
+#include "ops/dispatch.h"
 
 namespace baregrad::nn::init {
 
@@ -61,91 +60,51 @@ double xavier_deviation(const Tensor& t, double gain, const char* who) {
 /// The cumulative standard normal distribution, accurate to the last bits for negative x.
 double cumulative(double x) { return 0.5 * std::erfc(-x * std::numbers::sqrt2 / 2); }
 
-/// The x in [low, high] with cumulative(x) = p. Newton's method on the logarithm, which is concave
-/// and steep enough in the tail; a step that would leave the bracket is replaced by bisection.
-double inverse_cumulative(double p, double low, double high) {
-  const double wanted = std::log(p);
-  double x = std::clamp(0.0, low, high);
-  for (int step = 0; step < 100; ++step) {
-    const double reached = cumulative(x);
-    const double error = std::log(reached) - wanted;
-    (error > 0 ? high : low) = x;
-    const double density = std::exp(-0.5 * x * x) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-    double next = x - error * reached / density;
-    if (!(next > low && next < high)) next = low + (high - low) / 2;
-    if (std::fabs(next - x) <= 1e-15 * std::max(1.0, std::fabs(x))) return next;
-    x = next;
-  }
-  return x;
-}
-
-double dot(const double* a, const double* b, std::int64_t n) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-/// Orthonormalises the rows of [rows, length], rows <= length, by modified Gram-Schmidt.
-void orthonormalize_few(double* matrix, std::int64_t rows, std::int64_t length) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    double* row = matrix + r * length;
-    for (std::int64_t k = 0; k < r; ++k) {
-      const double* done = matrix + k * length;
-      const double along = dot(row, done, length);
-      for (std::int64_t i = 0; i < length; ++i) row[i] -= along * done[i];
-    }
-    const double norm = std::sqrt(dot(row, row, length));
-    for (std::int64_t i = 0; i < length; ++i) row[i] /= norm;
-  }
-}
-
-/// The same for many rows, in blocks, so that most of the work is matrix products. A second pass
-/// removes the rounding errors of the first.
+/// Makes the rows of [rows, length] orthonormal, rows <= length: block by block, so that most of
+/// the work is matrix products. A second round removes what rounding left in the first.
 void orthonormalize(const Tensor& rows) {
   constexpr std::int64_t kBlock = 32;
   const std::int64_t count = rows.shape()[0];
-  const std::int64_t length = rows.shape()[1];
   for (std::int64_t start = 0; start < count; start += kBlock) {
     const Tensor done = narrow(rows, 0, 0, start);
     const Tensor block = narrow(rows, 0, start, std::min(kBlock, count - start));
     for (int round = 0; round < 2; ++round) {
       if (start > 0) subtract_(block, matmul(matmul(block, done.mT()), done));
-      orthonormalize_few(block.data<double>(), block.shape()[0], length);
+      copy_(block, run(OpId::linalg_orthonormal_rows, {&block}, {}, "orthogonal_"));
     }
   }
 }
 
-/// Normal numbers in [first, last] by rejection. For bounds that contain a large part of the
-/// distribution.
-Tensor draw_between(const Dims& shape, double first, double last, Generator* generator) {
-  Tensor values = normal(shape, 0.0, 1.0, DType::Float64, generator);
-  auto* value = values.data<double>();
-  std::vector<std::int64_t> outside(static_cast<std::size_t>(values.numel()));
-  std::iota(outside.begin(), outside.end(), 0);
-  while (true) {
-    std::erase_if(outside, [&](std::int64_t i) { return value[i] >= first && value[i] <= last; });
-    if (outside.empty()) return values;
-    const Tensor again =
-        normal({static_cast<std::int64_t>(outside.size())}, 0.0, 1.0, DType::Float64, generator);
-    const auto* next = again.data<double>();
-    for (std::size_t k = 0; k < outside.size(); ++k) value[outside[k]] = next[k];
-  }
+/// Positions of the elements of a vector outside [first, last].
+Tensor positions_outside(const Tensor& values, double first, double last) {
+  return nonzero(logical_or(values<first, values> last))[0];
 }
 
-/// The same for any bounds, by inversion of uniform numbers, which is much slower. `from` and `to`
-/// are the probabilities below the bounds.
-Tensor invert_between(const Dims& shape, double first, double last, double from, double to,
-                      Generator* generator) {
-  // Beyond 40 deviations the probability is zero in double.
-  const double begin = std::max(first, -40.0);
-  const double end = std::min(last, 40.0);
-  Tensor values = uniform(shape, 0.0, 1.0, DType::Float64, generator);
-  auto* value = values.data<double>();
-  for (std::int64_t i = 0; i < values.numel(); ++i) {
-    const double p = from + (to - from) * value[i];
-    value[i] = p > 0 ? inverse_cumulative(p, begin, end) : begin;
+/// Normal numbers in [first, last]: what falls outside is drawn again. For bounds that hold a good
+/// part of the distribution.
+Tensor draw_between(const Tensor& like, double first, double last, Generator* generator) {
+  const auto draw = [&](std::int64_t count) {
+    return normal({count}, 0.0, 1.0, DType::Float64, generator, like.device());
+  };
+  const Tensor values = draw(like.numel());
+  Tensor outside = positions_outside(values, first, last);
+  while (outside.numel() != 0) {
+    const Tensor again = draw(outside.numel());
+    index_put_(values, {outside}, again);
+    outside = take(outside, positions_outside(again, first, last));
   }
-  return values;
+  return reshape(values, like.shape());
+}
+
+/// The same for any bounds, from uniform numbers; far slower. `from` and `to` are the
+/// probabilities below the bounds.
+Tensor invert_between(const Tensor& like, double first, double last, double from, double to,
+                      Generator* generator) {
+  // Beyond 40 deviations there is nothing in doubles.
+  const NumbersAttrs bounds{{std::max(first, -40.0), std::min(last, 40.0)}};
+  const Tensor numbers = uniform(like.shape(), 0.0, 1.0, DType::Float64, generator, like.device());
+  const Tensor p = numbers * (to - from) + from;
+  return run(OpId::normal_quantile, {&p}, bounds, "trunc_normal_");
 }
 
 }  // namespace
@@ -171,12 +130,12 @@ Fans fans(const Tensor& weight) { return fans_of(weight, "fans"); }
 
 const Tensor& uniform_(const Tensor& t, double low, double high, Generator* generator) {
   require_floating(t, "uniform_");
-  return assign(t, uniform(t.shape(), low, high, t.dtype(), generator));
+  return assign(t, uniform(t.shape(), low, high, t.dtype(), generator, t.device()));
 }
 
 const Tensor& normal_(const Tensor& t, double mean, double deviation, Generator* generator) {
   require_floating(t, "normal_");
-  return assign(t, normal(t.shape(), mean, deviation, t.dtype(), generator));
+  return assign(t, normal(t.shape(), mean, deviation, t.dtype(), generator, t.device()));
 }
 
 const Tensor& trunc_normal_(const Tensor& t, double mean, double deviation, double low, double high,
@@ -206,9 +165,8 @@ const Tensor& trunc_normal_(const Tensor& t, double mean, double deviation, doub
                              " and deviation ", number_text(deviation), " lies between ",
                              number_text(low), " and ", number_text(high)));
   }
-  const Tensor values = to - from > 0.25
-                            ? draw_between(t.shape(), first, last, generator)
-                            : invert_between(t.shape(), first, last, from, to, generator);
+  const Tensor values = to - from > 0.25 ? draw_between(t, first, last, generator)
+                                         : invert_between(t, first, last, from, to, generator);
   const Tensor scaled = values * (mirrored ? -deviation : deviation) + mean;
   return assign(t, clip(scaled, low, high));
 }
@@ -252,7 +210,7 @@ const Tensor& orthogonal_(const Tensor& t, double gain, Generator* generator) {
   const std::int64_t columns = t.numel() / rows;
   const std::int64_t few = std::min(rows, columns);
   const std::int64_t many = std::max(rows, columns);
-  const Tensor vectors = normal({few, many}, 0.0, 1.0, DType::Float64, generator);
+  const Tensor vectors = normal({few, many}, 0.0, 1.0, DType::Float64, generator, t.device());
   orthonormalize(vectors);
   const Tensor matrix = rows <= columns ? vectors : vectors.mT();
   return assign(t, reshape(matrix, t.shape()) * gain);

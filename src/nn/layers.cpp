@@ -127,7 +127,7 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
   }
   if (!training || p == 0.0) return x;
   if (p == 1.0) return x * 0.0;
-  const Tensor kept = bernoulli(x.shape(), 1.0 - p, x.dtype(), generator);
+  const Tensor kept = bernoulli(x.shape(), 1.0 - p, x.dtype(), generator, x.device());
   return x * multiply_(kept, 1.0 / (1.0 - p));
 }
 

@@ -468,6 +468,23 @@ struct ToDeviceAttrs {
   }
 };
 
+// ---- Decompositions
+
+/// `complete`: a square Q.
+struct QrAttrs {
+  bool complete = false;
+  static constexpr auto fields() { return std::tuple(Field{"complete", &QrAttrs::complete}); }
+};
+
+/// `full`: square U and Vh.
+struct SvdAttrs {
+  bool full = false;
+  DType dtype = DType::Float32;  ///< of the results, which are rounded once
+  static constexpr auto fields() {
+    return std::tuple(Field{"full", &SvdAttrs::full}, Field{"dtype", &SvdAttrs::dtype});
+  }
+};
+
 // ---- A reference to any of them
 
 /// The kind of a struct.

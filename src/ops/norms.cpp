@@ -122,7 +122,7 @@ Tensor layer_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& w
     return finished(results, x, who);
   }
   const Tensor w = weight.defined() ? parameter(weight, "weight", normalized_shape, x, compute, who)
-                                    : ones(normalized_shape, compute);
+                                    : ones(normalized_shape, compute, x.device());
   if (!bias.defined()) {
     std::vector<Tensor> results = run_many(OpId::layer_norm, {&in, &w}, attrs);
     return finished(results, x, who);
@@ -217,10 +217,10 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   if (!training || running_var.defined()) {
     var = History::plain(parameter(running_var, "running_var", shape, x, compute, who));
   }
-  const Tensor w =
-      weight.defined() ? parameter(weight, "weight", shape, x, compute, who) : ones(shape, compute);
-  const Tensor b =
-      bias.defined() ? parameter(bias, "bias", shape, x, compute, who) : zeros(shape, compute);
+  const Tensor w = weight.defined() ? parameter(weight, "weight", shape, x, compute, who)
+                                    : ones(shape, compute, x.device());
+  const Tensor b = bias.defined() ? parameter(bias, "bias", shape, x, compute, who)
+                                  : zeros(shape, compute, x.device());
   const Tensor in = converted(x, compute, who);
   const BatchNormAttrs attrs{eps, training};
   if (!training) {

@@ -194,6 +194,14 @@ std::vector<OutputSpec> infer_random_perm(const OpCall& call) {
   return {{{attrs.count}, attrs.dtype}};
 }
 
+std::vector<OutputSpec> infer_normal_quantile(const OpCall& call) {
+  const Tensor& p = *call.inputs[0];
+  if (p.dtype() != DType::Float64) {
+    throw DTypeError(message(call.name(), ": takes float64, not ", describe(p)));
+  }
+  return {{p.shape(), p.dtype()}};
+}
+
 std::vector<OutputSpec> infer_bernoulli(const OpCall& call) {
   if (call.inputs.empty()) {
     const auto& attrs = call.attrs.as<BernoulliAttrs>();

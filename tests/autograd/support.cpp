@@ -138,7 +138,13 @@ const std::vector<OpId>& not_differentiable() {
       OpId::random_normal, OpId::random_int, OpId::random_perm, OpId::bernoulli,
       // One-pass gradients, which the rules call where nothing is recorded.
       OpId::layer_norm_backward, OpId::rms_norm_backward, OpId::batch_norm_backward,
-      OpId::cross_entropy_backward, OpId::attention_backward};
+      OpId::cross_entropy_backward, OpId::attention_backward,
+      // Gradients are autograd::Functions of linalg/.
+      OpId::linalg_cholesky, OpId::linalg_det, OpId::linalg_slogdet, OpId::linalg_inv,
+      OpId::linalg_solve, OpId::linalg_eigh, OpId::linalg_eigvalsh, OpId::linalg_qr,
+      OpId::linalg_svd, OpId::linalg_svdvals,
+      // Steps of initialisers.
+      OpId::normal_quantile, OpId::linalg_orthonormal_rows};
   return list;
 }
 

@@ -57,7 +57,7 @@ const std::vector<OpRow>& rows() {
   static const std::vector<OpRow> all = [] {
     std::vector<OpRow> out;
     for (auto part : {unary_rows(), binary_rows(), reduction_rows(), view_rows(), product_rows(),
-                      irregular_rows(), fused_rows()}) {
+                      irregular_rows(), fused_rows(), linalg_rows()}) {
       for (OpRow& row : part) out.push_back(std::move(row));
     }
     std::stable_sort(out.begin(), out.end(),

@@ -76,6 +76,7 @@ std::vector<OpRow> view_rows();
 std::vector<OpRow> product_rows();
 std::vector<OpRow> irregular_rows();
 std::vector<OpRow> fused_rows();
+std::vector<OpRow> linalg_rows();
 
 /// Random values of a dtype: floats uniform in [low, high], integers small with some extremes.
 Tensor sample(Rng& rng, DType dtype, const Dims& shape, double low = -4.0, double high = 4.0);

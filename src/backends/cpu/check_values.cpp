@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "backends/cpu/describe.h"
 #include "backends/cpu/execute.h"
 #include "backends/cpu/temporary.h"
 #include "backends/cpu/walkers/reduce.h"
@@ -22,12 +23,6 @@ namespace {
 
 // Indices looked at by one parallel chunk.
 constexpr std::int64_t kIndexGrain = 32768;
-
-Dims shape_of(const View& v) {
-  return Dims(std::span<const std::int64_t>(v.shape, static_cast<std::size_t>(v.ndim)));
-}
-
-std::string describe(const View& v) { return std::string(name(v.dtype)) + to_string(shape_of(v)); }
 
 std::string describe_inputs(const Call& call) {
   std::string out;

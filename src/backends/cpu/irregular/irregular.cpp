@@ -58,6 +58,16 @@ Inputs inputs_of(OpId op) noexcept {
     case OpId::scatter_add:
     case OpId::index:
     case OpId::index_put:
+    case OpId::linalg_cholesky:
+    case OpId::linalg_det:
+    case OpId::linalg_slogdet:
+    case OpId::linalg_inv:
+    case OpId::linalg_solve:
+    case OpId::linalg_eigh:
+    case OpId::linalg_eigvalsh:
+    case OpId::linalg_qr:
+    case OpId::linalg_svd:
+    case OpId::linalg_svdvals:
       return Inputs::Any;
     case OpId::attention:
     case OpId::attention_backward:

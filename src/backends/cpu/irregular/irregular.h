@@ -1,5 +1,5 @@
 // Kernels of the irregular ops, in baseline code: one for each row of ops.def, in the file that its
-// name suggests (here, or in conv/ and walkers/).
+// name suggests (here, or in conv/, linalg/ and walkers/).
 #pragma once
 
 #include "backends/cpu/abi.h"

@@ -1,7 +1,7 @@
-// Decompositions with Eigen, each in one instantiation. Eigen's blocked algorithms would
-// instantiate its matrix product, which is slower than ours and a third of this file's size in the
-// library. So Eigen computes the panels, and backends/cpu/gemm the products between them.
-#include "linalg/decompose.h"
+// Decompositions by Eigen, each in one instantiation. Its blocked algorithms would bring a matrix
+// product of their own, slower than ours and a third of this file's size in the library; so the
+// panels are Eigen's and the product between them is backends/cpu/gemm.
+#include "backends/cpu/linalg/decompose.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Eigenvalues>
 
-namespace baregrad::linalg {
+namespace baregrad::kernels::linalg {
 
 namespace {
 
@@ -425,4 +425,4 @@ Outcome svd_in_place(const Matrix& a, double* values, const Matrix& u, const Mat
   return Outcome::Fine;
 }
 
-}  // namespace baregrad::linalg
+}  // namespace baregrad::kernels::linalg

@@ -1,12 +1,11 @@
-// linalg/: decompositions and functions based on them. Only decompose.cpp includes Eigen; it works
-// on one matrix at a time. The gradients are written in public ops.
+// Decompositions of one matrix. Only decompose.cpp includes Eigen.
 #pragma once
 
 #include <cstdint>
 
-namespace baregrad::linalg {
+namespace baregrad::kernels::linalg {
 
-/// A view of a column-major matrix: column j begins at data + j * rows.
+/// Borrowed memory, column-major: column j begins at data + j * rows.
 struct Matrix {
   double* data;
   std::int64_t rows;
@@ -46,4 +45,4 @@ void qr_in_place(const Matrix& a, const Matrix& q);
 /// computed.
 Outcome svd_in_place(const Matrix& a, double* values, const Matrix& u, const Matrix& v);
 
-}  // namespace baregrad::linalg
+}  // namespace baregrad::kernels::linalg
