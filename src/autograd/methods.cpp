@@ -96,6 +96,10 @@ void Tensor::set_grad(const Tensor& gradient) const {
     throw ShapeError(
         message(kWho, ": ", describe(gradient), " cannot be the gradient of ", describe(*this)));
   }
+  if (gradient.defined() && gradient.device() != device()) {
+    throw ValueError(message(kWho, ": ", describe(gradient), " on ", to_string(gradient.device()),
+                             " cannot be the gradient of a tensor on ", to_string(device())));
+  }
   if (gradient.defined() && gradient.is_same(*this)) {
     throw ValueError(message(kWho, ": ", describe(*this),
                              " cannot be its own gradient, which would keep it alive for ever; "
@@ -135,11 +139,11 @@ void Tensor::set_data(const Tensor& source) const {
     throw DTypeError(message(kWho, ": ", describe(*this), " requires a gradient, which ",
                              describe(source), " cannot have"));
   }
-  if (leaf != nullptr && source.dtype() != dtype()) {
+  if (leaf != nullptr && (source.dtype() != dtype() || source.device() != device())) {
     const Tensor gradient = leaf->grad();
     if (gradient.defined()) {
       const autograd::GradModeScope off(false);
-      leaf->set_grad(astype(gradient.detach(), source.dtype()));
+      leaf->set_grad(astype(gradient.detach(), source.dtype(), false).to(source.device()));
     }
     leaf->set_dtype(source.dtype());
   }

@@ -9,6 +9,7 @@
 
 #include "baregrad/error.h"
 #include "core/float_text.h"
+#include "core/host.h"
 #include "core/message.h"
 
 namespace baregrad {
@@ -159,12 +160,13 @@ std::string to_string(const Tensor& tensor, const PrintOptions& options) {
   if (!tensor.defined()) return "undefined";
   if (tensor.numel() == 0) return "[]";
   const DType dtype = tensor.dtype();
-  if (tensor.ndim() == 0) return scalar_text(load_scalar(tensor.data_ptr(), dtype), dtype);
+  if (tensor.ndim() == 0) return scalar_text(tensor.item(), dtype);
 
   const bool summarise = tensor.numel() > options.threshold;
   const Page page{tensor.shape(), summarise ? options.edge_items : 0, options.line_width};
   std::vector<Scalar> shown;
-  collect(tensor, page, 0, static_cast<const char*>(tensor.data_ptr()), shown);
+  const HostRead here(tensor);
+  collect(here.tensor(), page, 0, static_cast<const char*>(here.bytes()), shown);
 
   if (is_floating(dtype)) {
     std::vector<double> values;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "baregrad/error.h"
+#include "core/host.h"
 #include "core/message.h"
 #include "core/multi_index.h"
 #include "io/atomic_file.h"
@@ -38,9 +39,11 @@ void gather(char* out, const char* in, std::int64_t count, std::int64_t stride,
 
 }  // namespace
 
-void write_elements(const Tensor& tensor, const Sink& sink) {
-  if (tensor.numel() == 0) return;
-  const auto* data = static_cast<const char*>(tensor.data_ptr());
+void write_elements(const Tensor& elements, const Sink& sink) {
+  if (elements.numel() == 0) return;
+  const HostRead here(elements);
+  const Tensor& tensor = here.tensor();
+  const auto* data = static_cast<const char*>(here.bytes());
   if (tensor.is_contiguous()) return sink({data, tensor.nbytes()});
 
   constexpr std::int64_t kBlock = 1 << 16;

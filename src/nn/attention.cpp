@@ -189,7 +189,7 @@ MultiheadAttention::Output MultiheadAttention::run(const Tensor& query, const Te
   } else {
     Tensor scores = matmul(q, k.mT()) * (1.0 / std::sqrt(static_cast<double>(q.shape()[3])));
     if (masks.causal) {
-      const Tensor later = triu(ones({q.shape()[2], k.shape()[2]}, DType::Bool), 1);
+      const Tensor later = triu(ones({q.shape()[2], k.shape()[2]}, DType::Bool, q.device()), 1);
       scores = masked_fill(scores, later, -kInfinity);
     }
     if (mask.defined()) {

@@ -118,15 +118,15 @@ void orthonormalize(const Tensor& rows) {
 /// Normal numbers in [first, last] by rejection. For bounds that contain a large part of the
 /// distribution.
 Tensor draw_between(const Dims& shape, double first, double last, Generator* generator) {
-  Tensor values = normal(shape, 0.0, 1.0, DType::Float64, generator);
+  Tensor values = normal(shape, 0.0, 1.0, DType::Float64, generator, Device());
   auto* value = values.data<double>();
   std::vector<std::int64_t> outside(static_cast<std::size_t>(values.numel()));
   std::iota(outside.begin(), outside.end(), 0);
   while (true) {
     std::erase_if(outside, [&](std::int64_t i) { return value[i] >= first && value[i] <= last; });
     if (outside.empty()) return values;
-    const Tensor again =
-        normal({static_cast<std::int64_t>(outside.size())}, 0.0, 1.0, DType::Float64, generator);
+    const Tensor again = normal({static_cast<std::int64_t>(outside.size())}, 0.0, 1.0,
+                                DType::Float64, generator, Device());
     const auto* next = again.data<double>();
     for (std::size_t k = 0; k < outside.size(); ++k) value[outside[k]] = next[k];
   }
@@ -139,7 +139,7 @@ Tensor invert_between(const Dims& shape, double first, double last, double from,
   // Beyond 40 deviations the probability is zero in double.
   const double begin = std::max(first, -40.0);
   const double end = std::min(last, 40.0);
-  Tensor values = uniform(shape, 0.0, 1.0, DType::Float64, generator);
+  Tensor values = uniform(shape, 0.0, 1.0, DType::Float64, generator, Device());
   auto* value = values.data<double>();
   for (std::int64_t i = 0; i < values.numel(); ++i) {
     const double p = from + (to - from) * value[i];
@@ -171,12 +171,12 @@ Fans fans(const Tensor& weight) { return fans_of(weight, "fans"); }
 
 const Tensor& uniform_(const Tensor& t, double low, double high, Generator* generator) {
   require_floating(t, "uniform_");
-  return assign(t, uniform(t.shape(), low, high, t.dtype(), generator));
+  return assign(t, uniform(t.shape(), low, high, t.dtype(), generator, t.device()));
 }
 
 const Tensor& normal_(const Tensor& t, double mean, double deviation, Generator* generator) {
   require_floating(t, "normal_");
-  return assign(t, normal(t.shape(), mean, deviation, t.dtype(), generator));
+  return assign(t, normal(t.shape(), mean, deviation, t.dtype(), generator, t.device()));
 }
 
 const Tensor& trunc_normal_(const Tensor& t, double mean, double deviation, double low, double high,
@@ -252,7 +252,7 @@ const Tensor& orthogonal_(const Tensor& t, double gain, Generator* generator) {
   const std::int64_t columns = t.numel() / rows;
   const std::int64_t few = std::min(rows, columns);
   const std::int64_t many = std::max(rows, columns);
-  const Tensor vectors = normal({few, many}, 0.0, 1.0, DType::Float64, generator);
+  const Tensor vectors = normal({few, many}, 0.0, 1.0, DType::Float64, generator, Device());
   orthonormalize(vectors);
   const Tensor matrix = rows <= columns ? vectors : vectors.mT();
   return assign(t, reshape(matrix, t.shape()) * gain);

@@ -233,8 +233,9 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLOptions& opt
   }
   const Widened wide({&input, &options.weight});
   const Tensor picked = wide(squeeze(gather(input, axis, expand_dims(safe, {axis})), axis));
-  const Tensor ones_or_weight = options.weight.defined() ? wide(take(options.weight, safe, 0))
-                                                         : ones(safe.shape(), picked.dtype());
+  const Tensor ones_or_weight = options.weight.defined()
+                                    ? wide(take(options.weight, safe, 0))
+                                    : ones(safe.shape(), picked.dtype(), picked.device());
   const Tensor weight = where(counted, ones_or_weight, 0.0);
   // Not a product with 0: the log-probability of an ignored target may be -inf.
   const Tensor each = where(counted, negative(picked) * ones_or_weight, 0.0);
@@ -295,7 +296,7 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target,
   Tensor terms = relu(options.margin - own + x);
   if (options.p == 2) terms = square(terms);
   if (options.weight.defined()) terms = terms * wide(take(options.weight, labels, 0));
-  const Tensor others = arange(classes, DType::Int64) != labels;
+  const Tensor others = arange(classes, DType::Int64, labels.device()) != labels;
   const Tensor each = sum(where(others, terms, 0.0), -1) / static_cast<double>(classes);
   return wide.rounded(reduced(each, options.reduction));
 }

@@ -84,7 +84,7 @@ Tensor Recurrent::first_state(const Tensor& given, const char* what, const Tenso
                               bool batched) const {
   const std::int64_t directions = options_.bidirectional ? 2 : 1;
   const Dims shape = {options_.num_layers * directions, x.shape()[1], hidden_size_};
-  if (!given.defined()) return zeros(shape, x.dtype());
+  if (!given.defined()) return zeros(shape, x.dtype(), x.device());
   Tensor state = batched || given.ndim() != 2 ? given : expand_dims(given, {1});
   if (!(state.shape() == shape)) {
     throw ShapeError(message(
