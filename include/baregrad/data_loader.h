@@ -7,9 +7,11 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "baregrad/dataset.h"
+#include "baregrad/device.h"
 #include "baregrad/export.h"
 #include "baregrad/generator.h"
 #include "baregrad/state.h"
@@ -26,6 +28,9 @@ struct LoaderOptions {
   /// Applied to each batch in the thread that makes it. The generator depends only on seed, epoch
   /// and batch, so random augmentation is the same for any number of workers.
   std::function<Batch(Batch, Generator&)> transform = {};
+  /// Each batch is copied there by whoever makes it, after the transform. Absent: batches stay
+  /// where the dataset or the transform made them.
+  std::optional<Device> device = {};
 };
 
 /// Delivers the same batches in the same order, with the same bits, for any number of workers.

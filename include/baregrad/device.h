@@ -29,9 +29,10 @@ struct Device {
 [[nodiscard]] BAREGRAD_API const char* name(DeviceType type) noexcept;
 /// "cpu", "cuda:0"
 [[nodiscard]] BAREGRAD_API std::string to_string(Device device);
-/// Parses "cpu", "cuda" (the first one) or "cuda:1". ValueError for anything else. Whether the
-/// device is there is not looked at.
-[[nodiscard]] BAREGRAD_API Device device_from_name(std::string_view text);
+/// Parses "cpu", "cuda" (the first one) or "cuda:1". ValueError for anything else; `who` opens its
+/// message. Whether the device is there is not looked at.
+[[nodiscard]] BAREGRAD_API Device device_from_name(std::string_view text,
+                                                   const char* who = "device_from_name");
 
 /// Whether tensors can be made on devices of this type in this process.
 [[nodiscard]] BAREGRAD_API bool is_available(DeviceType type);
@@ -43,8 +44,12 @@ struct Device {
 /// wait for on the CPU.
 BAREGRAD_API void synchronize(Device device);
 
-/// The device of new tensors of this thread that name none: the CPU, or the innermost scope's.
+/// The device of new tensors of this thread that name none: the innermost scope's, or the one that
+/// was set, or the CPU.
 [[nodiscard]] BAREGRAD_API Device default_device() noexcept;
+/// For this thread, until the scope ends in which it is called. ValueError where the device is not
+/// available.
+BAREGRAD_API void set_default_device(Device device);
 
 /// While alive, new tensors of this thread are made on `device`. ValueError where it is not there.
 class [[nodiscard]] BAREGRAD_API DefaultDeviceScope {

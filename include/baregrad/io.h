@@ -40,6 +40,9 @@ struct LoadOptions {
   /// using a page that was cut off ends the process with SIGBUS. Replacing the file, as the
   /// functions here do, is safe.
   bool mmap = false;
+  /// The device of the tensors; the default device when absent. Files do not store a device. With
+  /// mmap, only tensors on the CPU use the mapping.
+  std::optional<Device> device = {};
 };
 
 // ---- safetensors: all dtypes
@@ -81,7 +84,8 @@ BAREGRAD_API void save_npz(const std::string& path, const NamedTensors& tensors,
                            NpzMode mode = NpzMode::Stored);
 /// Tensors in the order of the archive's directory, always copies. Checksums are verified. Members
 /// that claim more than deflate can hold (1032 to 1), share bytes or are encrypted are refused.
-BAREGRAD_API NamedTensors load_npz(const std::string& path);
+/// ValueError with mmap: an archive cannot be mapped.
+BAREGRAD_API NamedTensors load_npz(const std::string& path, const LoadOptions& options = {});
 BAREGRAD_API Bytes npz_bytes(const NamedTensors& tensors, NpzMode mode = NpzMode::Stored);
 BAREGRAD_API NamedTensors parse_npz(std::span<const std::uint8_t> bytes,
                                     const std::string& label = "memory");

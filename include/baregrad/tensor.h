@@ -183,11 +183,11 @@ class [[nodiscard]] BAREGRAD_API Tensor {
   /// Copies all elements, row-major, to `out`, which has room for nbytes() bytes.
   void copy_to(void* out) const;
   /// This tensor, seen through all its handles, has the elements of `source` from now on: its
-  /// memory, dtype and strides. The shape stays; a gradient is converted to the new dtype. Not
-  /// recorded, and not for several threads at once. Graphs recorded before keep the old elements
-  /// and send their gradients here; views keep the old elements, too, and are views of this tensor
-  /// no longer. Throws ShapeError for another shape, DTypeError for a dtype that cannot have the
-  /// gradient that this tensor asks for.
+  /// memory, device, dtype and strides. The shape stays; a gradient gets the new dtype and device.
+  /// Not recorded, and not for several threads at once. Graphs recorded before keep the old
+  /// elements and send their gradients here; views keep the old elements, too, and are views of
+  /// this tensor no longer. Throws ShapeError for another shape, DTypeError for a dtype that cannot
+  /// have the gradient that this tensor asks for.
   void set_data(const Tensor& source) const;
 
   // ---- Gradients (autograd/methods.cpp; see autograd.h)

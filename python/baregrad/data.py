@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from baregrad import _core
-from baregrad._core import DType, Generator, Tensor
+from baregrad._core import Device, DType, Generator, Tensor
 from baregrad._core import data as _engine
 from baregrad._core.data import read_idx, read_image
 from baregrad._progress import ProgressBar
@@ -186,7 +186,7 @@ def random_split(
 
 def _drawn_seed(generator: Generator | None) -> int:
     """Draws a seed from a generator, by default from the default one."""
-    return int(_core.randint(0, 2**62, (), generator=generator))
+    return int(_core.randint(0, 2**62, (), generator=generator, device="cpu"))
 
 
 def _counts(lengths: Sequence[int] | Sequence[float], total: int) -> list[int]:
@@ -260,8 +260,9 @@ class DataLoader:
     exception is raised by the loop at its batch; ``next`` then continues with the batch after it.
 
     ``transform(batch, generator)`` is called by the thread that makes a batch, and returns a new
-    one; its generator depends only on the seed of the epoch and the batch. ``progress`` shows
-    a bar on stderr when that is a terminal, ``progress="always"`` also elsewhere.
+    one; its generator depends only on the seed of the epoch and the batch. With a ``device`` each
+    batch is then copied there. ``progress`` shows a bar on stderr when that is a terminal,
+    ``progress="always"`` also elsewhere.
 
     >>> dataset = bg.data.TensorDataset(bg.arange(5), bg.arange(5) * 10)
     >>> loader = bg.data.DataLoader(dataset, batch_size=2)
@@ -287,6 +288,7 @@ class DataLoader:
         prefetch: int = 0,
         transform: Callable[[Any, Generator], Any] | None = None,
         progress: bool | str = False,
+        device: Device | str | None = None,
     ) -> None:
         if not (isinstance(progress, bool) or progress == "always"):
             raise ValueError(f"DataLoader: progress is {shown(progress)}, takes a bool or 'always'")
@@ -306,6 +308,7 @@ class DataLoader:
         self.prefetch = prefetch
         self.progress = progress
         self.transform = transform
+        self.device = device
         self._held = _Held(dataset)
         # The number of the next epoch, and the position in the latest one. Without a lock: a fork
         # may happen while another thread starts a loop.
@@ -329,6 +332,7 @@ class DataLoader:
             self.num_workers,
             self.prefetch,
             None if self.transform is None else lambda *args: this().transform(*args),
+            self.device,
         )
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baregrad import _core
-from baregrad._core import Tensor
+from baregrad._core import Device, Tensor
 from baregrad._core import io as _io
 from baregrad._core.io import (
     CheckpointFolder,
@@ -91,10 +91,12 @@ def save_safetensors(
     _io._save_safetensors(path, _tensors(tensors, who), dict(metadata or {}), who)
 
 
-def load_safetensors(path: _Path, *, mmap: bool = False) -> TensorDict:
+def load_safetensors(
+    path: _Path, *, mmap: bool = False, device: Device | str | None = None
+) -> TensorDict:
     """The tensors of a safetensors file, in its order, and its metadata.
 
-    For `mmap` see `load`.
+    For `mmap` and `device` see `load`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -102,7 +104,7 @@ def load_safetensors(path: _Path, *, mmap: bool = False) -> TensorDict:
     ...     bg.io.load_safetensors(folder + "/x.safetensors")
     {'x': tensor([1., 1.])}
     """
-    return TensorDict(*_io._load_safetensors(path, mmap, "load_safetensors"))
+    return TensorDict(*_io._load_safetensors(path, mmap, device, "load_safetensors"))
 
 
 def safetensors_bytes(
@@ -176,7 +178,7 @@ def save(obj: Any, path: _Path, *, metadata: Mapping[str, str] | None = None) ->
     _io._save_npy(path, obj if isinstance(obj, Tensor) else _core.asarray(obj), "save")
 
 
-def load(path: _Path, *, mmap: bool = False) -> Any:
+def load(path: _Path, *, mmap: bool = False, device: Device | str | None = None) -> Any:
     """The tensor in a .npy file; the tensors by name in a .safetensors or .npz file.
 
     Never runs code from the file. See `save`.
@@ -187,6 +189,8 @@ def load(path: _Path, *, mmap: bool = False) -> Any:
     writes into it, parts that were not used yet show the new bytes, and using a part that was cut
     off ends the process with SIGBUS. Replacing the file, as `save` does, is safe.
 
+    Files do not store a device: the tensors are made on `device`, or else on the default device.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     bg.save(bg.ones((2,)), folder + "/x.npy")
@@ -195,9 +199,9 @@ def load(path: _Path, *, mmap: bool = False) -> Any:
     """
     extension = _extension(path, "load")
     if extension == ".safetensors":
-        return TensorDict(*_io._load_safetensors(path, mmap, "load"))
+        return TensorDict(*_io._load_safetensors(path, mmap, device, "load"))
     if extension == ".npy":
-        return _io._load_npy(path, mmap, "load")
+        return _io._load_npy(path, mmap, device, "load")
     if mmap:
         raise ValueError("load: a .npz file is an archive, which cannot be mapped; leave mmap out")
-    return _io._load_npz(path, "load")
+    return _io._load_npz(path, device, "load")

@@ -10,6 +10,7 @@ namespace nb = nanobind;
 
 void bind_errors();
 void bind_dtypes(nb::module_& m);
+void bind_devices(nb::module_& m);
 void bind_tensor(nb::module_& m);
 /// Methods of Tensor through which other libraries share its memory.
 void bind_interop();

@@ -18,10 +18,11 @@ using Triangle = Tensor (*)(const Tensor&, std::int64_t);
 void def_shaped(nb::module_& m, const char* name, Shaped make, const char* doc) {
   const auto call = [make, name](const Dims& shape, DTypeOption dtype, DeviceArg device,
                                  bool requires_grad) {
-    return with_grad(
-        unlocked(work_of(shape),
-                 [&] { return make(shape, dtype.value_or(kDefaultFloat), device.value); }),
-        requires_grad, name);
+    return with_grad(unlocked(work_of(shape),
+                              [&, there = device.in(name)] {
+                                return make(shape, dtype.value_or(kDefaultFloat), there);
+                              }),
+                     requires_grad, name);
   };
   m.def(
       name,
@@ -43,8 +44,9 @@ void def_like(nb::module_& m, const char* name, Like make, const char* doc) {
   m.def(
       name,
       [make, name](const Tensor& x, DTypeOption dtype, DeviceArg device, bool requires_grad) {
-        return with_grad(unlocked(x.numel(), [&] { return make(x, dtype, device.value); }),
-                         requires_grad, name);
+        const DeviceOption there = device.in(name);
+        return with_grad(unlocked(x.numel(), [&] { return make(x, dtype, there); }), requires_grad,
+                         name);
       },
       nb::arg(), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
       nb::arg("requires_grad") = false, doc);
@@ -62,37 +64,41 @@ void def_triangle(nb::module_& m, const char* name, Triangle make, const char* d
 
 Tensor make_full(const Dims& shape, const Scalar& value, DTypeOption dtype, DeviceArg device,
                  bool requires_grad) {
-  return with_grad(
-      unlocked(work_of(shape), [&] { return full(shape, value, dtype, device.value); }),
-      requires_grad, "full");
+  const DeviceOption there = device.in("full");
+  return with_grad(unlocked(work_of(shape), [&] { return full(shape, value, dtype, there); }),
+                   requires_grad, "full");
 }
 
 Tensor make_full_like(const Tensor& x, const Scalar& value, DTypeOption dtype, DeviceArg device,
                       bool requires_grad) {
-  return with_grad(unlocked(x.numel(), [&] { return full_like(x, value, dtype, device.value); }),
+  const DeviceOption there = device.in("full_like");
+  return with_grad(unlocked(x.numel(), [&] { return full_like(x, value, dtype, there); }),
                    requires_grad, "full_like");
 }
 
 Tensor make_arange(const Scalar& start, const std::optional<Scalar>& stop, const Scalar& step,
                    DTypeOption dtype, DeviceArg device, bool requires_grad) {
+  const DeviceOption there = device.in("arange");
   const LockReleased release;
-  return with_grad(stop ? arange(start, *stop, step, dtype, device.value)
-                        : arange(0, start, step, dtype, device.value),
-                   requires_grad, "arange");
+  return with_grad(
+      stop ? arange(start, *stop, step, dtype, there) : arange(0, start, step, dtype, there),
+      requires_grad, "arange");
 }
 
 Tensor make_linspace(const Scalar& start, const Scalar& stop, std::int64_t num, DTypeOption dtype,
                      DeviceArg device, bool endpoint, bool requires_grad) {
+  const DeviceOption there = device.in("linspace");
   return with_grad(
-      unlocked(num, [&] { return linspace(start, stop, num, dtype, endpoint, device.value); }),
+      unlocked(num, [&] { return linspace(start, stop, num, dtype, endpoint, there); }),
       requires_grad, "linspace");
 }
 
 Tensor make_eye(std::int64_t rows, std::optional<std::int64_t> columns, Offset k, DTypeOption dtype,
                 DeviceArg device, bool requires_grad) {
   const DType as = dtype.value_or(kDefaultFloat);
+  const DeviceOption there = device.in("eye");
   return with_grad(unlocked(work_of(Dims{rows, columns.value_or(rows)}),
-                            [&] { return eye(rows, columns, k.value, as, device.value); }),
+                            [&] { return eye(rows, columns, k.value, as, there); }),
                    requires_grad, "eye");
 }
 
@@ -109,28 +115,36 @@ nb::list make_meshgrid(const nb::args& arrays, const std::string& indexing) {
   return out;
 }
 
-/// Where the caller asked for it, or the default device asks for it.
-Tensor placed(const Tensor& x, DeviceArg device) {
-  const Device there = device.value.value_or(default_device());
-  return x.device() == there ? x : to_device(x, there);
-}
-
 Tensor asarray(nb::handle object, DTypeOption dtype, DeviceArg device, std::optional<bool> copy) {
-  return placed(tensor_from(object, {"asarray", dtype, copy}), device);
+  return tensor_on(object, {"asarray", dtype, copy}, device.in("asarray"));
 }
 Tensor as_tensor(nb::handle object, DTypeOption dtype, DeviceArg device, std::optional<bool> copy) {
-  return placed(tensor_from(object, {"as_tensor", dtype, copy}), device);
+  return tensor_on(object, {"as_tensor", dtype, copy}, device.in("as_tensor"));
 }
 
-/// A copy, always, and a leaf.
+/// Always a copy, and a leaf.
 Tensor make_tensor(nb::handle data, DTypeOption dtype, DeviceArg device, bool requires_grad) {
-  Tensor out = tensor_from(data, {"tensor", dtype, true});
+  Tensor out = tensor_on(data, {"tensor", dtype, true}, device.in("tensor"));
   if (out.requires_grad()) out = out.detach();
-  return with_grad(placed(out, device), requires_grad, "tensor");
+  return with_grad(std::move(out), requires_grad, "tensor");
 }
 
+/// Stays on the device of x unless another is asked for.
 Tensor tensor_from_dlpack(nb::handle x, DeviceArg device, std::optional<bool> copy) {
-  return placed(adopt(from_dlpack(x, "from_dlpack", copy), {"from_dlpack", {}, copy}), device);
+  constexpr const char* kWho = "from_dlpack";
+  const DeviceOption there = device.in(kWho);
+  // Memory of other devices is not exchanged, but there is nothing to exchange for a tensor.
+  const Tensor* own = tensor_in(x.ptr());
+  if (own != nullptr && !own->device().is_cpu() && !own->requires_grad()) {
+    return tensor_on(x, {kWho, {}, copy}, there).detach();
+  }
+  if (there && !there->is_cpu() && copy == false) {
+    throw ValueError(message(kWho, ": copy=False, but the elements of ", type_text(x),
+                             " have to be copied to ", to_string(*there)));
+  }
+  const bool copies_across = there && there->is_cpu();
+  const Tensor out = adopt(from_dlpack(x, kWho, copy, copies_across), {kWho, {}, copy});
+  return moved(out, out.dtype(), there.value_or(out.device()));
 }
 
 Tensor from_numpy(nb::handle array) {
@@ -152,8 +166,7 @@ void bind_conversions(nb::module_& m) {
   m.def("asarray", &asarray, nb::arg().none(), nb::kw_only(), nb::arg("dtype") = nb::none(),
         nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
         nb::sig("def asarray(obj: typing.Any, /, *, dtype: DType | None = None, device: "
-                "str | None "
-                "= None, copy: bool | None = None) -> Tensor"),
+                "Device | str | None = None, copy: bool | None = None) -> Tensor"),
         R"(A tensor of numbers, nested sequences, arrays of other libraries or a tensor.
 
 Memory of NumPy, PyTorch and everything with a buffer or DLPack is shared where it may be written
@@ -170,8 +183,7 @@ tensor([5., 0.], dtype=baregrad.float64))");
   m.def("as_tensor", &as_tensor, nb::arg().none(), nb::arg("dtype") = nb::none(),
         nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
         nb::sig("def as_tensor(data: typing.Any, /, dtype: DType | None = None, device: "
-                "str | None "
-                "= None, copy: bool | None = None) -> Tensor"),
+                "Device | str | None = None, copy: bool | None = None) -> Tensor"),
         R"(The same as asarray, under PyTorch's name.
 
 >>> bg.as_tensor((True, False))
@@ -179,9 +191,8 @@ tensor([ True, False]))");
   m.def("tensor", &make_tensor, nb::arg("data").none(), nb::kw_only(),
         nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
         nb::arg("requires_grad") = false,
-        nb::sig("def tensor(data: typing.Any, *, dtype: DType | None = None, device: str "
-                "| None = "
-                "None, requires_grad: bool = False) -> Tensor"),
+        nb::sig("def tensor(data: typing.Any, *, dtype: DType | None = None, device: "
+                "Device | str | None = None, requires_grad: bool = False) -> Tensor"),
         R"(A new tensor with a copy of the data, without a history.
 
 >>> bg.tensor([1.0, 2.5])
@@ -194,7 +205,7 @@ tensor([1.0000, 2.5000]))");
 tensor([0, 1, 2]))");
   m.def("from_dlpack", &tensor_from_dlpack, nb::arg().none(), nb::kw_only(),
         nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
-        nb::sig("def from_dlpack(x: typing.Any, /, *, device: str | None = None, copy: "
+        nb::sig("def from_dlpack(x: typing.Any, /, *, device: Device | str | None = None, copy: "
                 "bool | None "
                 "= None) -> Tensor"),
         R"(A tensor that shares the memory of an array of a library with DLPack.
@@ -244,7 +255,7 @@ tensor([7, 7]))");
       nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
       nb::arg("requires_grad") = false,
       nb::sig("def full_like(x: Tensor, /, fill_value: bool | int | float, *, dtype: DType | None "
-              "= None, device: str | None = None, requires_grad: bool = False) -> Tensor"),
+              "= None, device: Device | str | None = None, requires_grad: bool = False) -> Tensor"),
       R"(One value in x's shape and dtype.
 
 >>> bg.full_like(bg.ones(2), 4)
@@ -256,20 +267,21 @@ void bind_ranges(nb::module_& m) {
         nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
         nb::arg("requires_grad") = false,
         nb::sig("def arange(start: bool | int | float, /, stop: bool | int | float | None = None, "
-                "step: bool | int | float = 1, *, dtype: DType | None = None, device: str "
-                "| None = "
-                "None, requires_grad: bool = False) -> Tensor"),
+                "step: bool | int | float = 1, *, dtype: DType | None = None, device: "
+                "Device | str | None = None, requires_grad: bool = False) -> Tensor"),
         R"(start, start + step, ... before stop; a single argument is the stop.
 
 >>> bg.arange(1, 7, 2)
 tensor([1, 3, 5]))");
-  m.def("linspace", &make_linspace, nb::arg(), nb::arg(), nb::arg("num"), nb::kw_only(),
-        nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(), nb::arg("endpoint") = true,
-        nb::arg("requires_grad") = false,
-        nb::sig("def linspace(start: bool | int | float, stop: bool | int | float, /, num: int, *, "
-                "dtype: DType | None = None, device: str | None = None, endpoint: bool = True, "
-                "requires_grad: bool = False) -> Tensor"),
-        R"(num evenly spaced values from start to stop.
+  m.def(
+      "linspace", &make_linspace, nb::arg(), nb::arg(), nb::arg("num"), nb::kw_only(),
+      nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(), nb::arg("endpoint") = true,
+      nb::arg("requires_grad") = false,
+      nb::sig(
+          "def linspace(start: bool | int | float, stop: bool | int | float, /, num: int, *, "
+          "dtype: DType | None = None, device: Device | str | None = None, endpoint: bool = True, "
+          "requires_grad: bool = False) -> Tensor"),
+      R"(num evenly spaced values from start to stop.
 
 >>> bg.linspace(0, 1, 3)
 tensor([0.0000, 0.5000, 1.0000]))");

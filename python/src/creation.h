@@ -42,8 +42,8 @@ inline Dims sizes_from(const nb::args& sizes, const char* who) {
 /// The signature of name(2, 3, ...); `more` are keyword arguments between device and requires_grad.
 inline std::string sizes_signature(const char* name, const char* more = "") {
   return message("def ", name,
-                 "(*sizes: int, dtype: DType | None = None, device: str | None = None, ", more,
-                 "requires_grad: bool = False) -> Tensor");
+                 "(*sizes: int, dtype: DType | None = None, device: Device | str | None = None, ",
+                 more, "requires_grad: bool = False) -> Tensor");
 }
 
 }  // namespace baregrad::python

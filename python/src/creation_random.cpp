@@ -13,11 +13,11 @@ using Drawn = Tensor (*)(const Dims&, DType, Generator*, DeviceOption);
 void def_drawn(nb::module_& m, const char* name, Drawn draw, const char* doc) {
   const auto call = [draw, name](const Dims& shape, DTypeOption dtype, DeviceArg device,
                                  Generator* generator, bool requires_grad) {
-    return with_grad(
-        unlocked(
-            work_of(shape),
-            [&] { return draw(shape, dtype.value_or(kDefaultFloat), generator, device.value); }),
-        requires_grad, name);
+    return with_grad(unlocked(work_of(shape),
+                              [&, there = device.in(name)] {
+                                return draw(shape, dtype.value_or(kDefaultFloat), generator, there);
+                              }),
+                     requires_grad, name);
   };
   m.def(
       name,
@@ -41,9 +41,9 @@ void def_drawn_like(nb::module_& m, const char* name, Drawn draw, const char* do
       name,
       [draw, name](const Tensor& x, DTypeOption dtype, DeviceArg device, Generator* generator,
                    bool requires_grad) {
+        const Device there = device.in(name).value_or(x.device());
         const auto drawn = [&] {
-          return draw(x.shape(), dtype.value_or(x.dtype()), generator,
-                      device.value.value_or(x.device()));
+          return draw(x.shape(), dtype.value_or(x.dtype()), generator, there);
         };
         return with_grad(unlocked(x.numel(), [&] { return in_name_of(name, drawn); }),
                          requires_grad, name);
@@ -62,9 +62,9 @@ void def_distribution(nb::module_& m, const char* name, TwoNumbers draw, const c
       [draw, name](double a, double b, const Dims& shape, DTypeOption dtype, DeviceArg device,
                    Generator* generator, bool requires_grad) {
         return with_grad(unlocked(work_of(shape),
-                                  [&] {
+                                  [&, there = device.in(name)] {
                                     return draw(shape, a, b, dtype.value_or(kDefaultFloat),
-                                                generator, device.value);
+                                                generator, there);
                                   }),
                          requires_grad, name);
       },
@@ -75,8 +75,8 @@ void def_distribution(nb::module_& m, const char* name, TwoNumbers draw, const c
 
 Tensor draw_integers(std::int64_t low, std::int64_t high, const Dims& shape, DTypeOption dtype,
                      DeviceArg device, Generator* generator) {
-  return unlocked(work_of(shape), [&] {
-    return randint(low, high, shape, dtype.value_or(DType::Int64), generator, device.value);
+  return unlocked(work_of(shape), [&, there = device.in("randint")] {
+    return randint(low, high, shape, dtype.value_or(DType::Int64), generator, there);
   });
 }
 
@@ -86,8 +86,9 @@ Tensor draw_integers_below(std::int64_t high, const Dims& shape, DTypeOption dty
 }
 
 Tensor draw_permutation(std::int64_t n, DTypeOption dtype, DeviceArg device, Generator* generator) {
-  return unlocked(
-      n, [&] { return randperm(n, dtype.value_or(DType::Int64), generator, device.value); });
+  return unlocked(n, [&, there = device.in("randperm")] {
+    return randperm(n, dtype.value_or(DType::Int64), generator, there);
+  });
 }
 
 Tensor generator_state(const Generator& generator) {
@@ -216,8 +217,8 @@ tensor([0., 1.]))");
   m.def(
       "bernoulli",
       [](double p, const Dims& shape, DTypeOption dtype, DeviceArg device, Generator* generator) {
-        return unlocked(work_of(shape), [&] {
-          return bernoulli(shape, p, dtype.value_or(kDefaultFloat), generator, device.value);
+        return unlocked(work_of(shape), [&, there = device.in("bernoulli")] {
+          return bernoulli(shape, p, dtype.value_or(kDefaultFloat), generator, there);
         });
       },
       nb::arg("p"), nb::arg("size"), nb::kw_only(), nb::arg("dtype") = nb::none(),

@@ -14,6 +14,7 @@
 #include "casters.h"
 #include "data_bindings.h"
 #include "exclusive.h"
+#include "interop.h"
 #include "python_owner.h"
 #include "state_dict.h"
 
@@ -273,13 +274,14 @@ void bind_loader(nb::module_& m) {
           "__init__",
           [](Loader* self, const Source& source, std::int64_t batch_size, bool shuffle,
              std::uint64_t seed, bool drop_last, int num_workers, int prefetch,
-             nb::object transform) {
-            LoaderOptions options{batch_size, shuffle, seed, drop_last, num_workers, prefetch, {}};
+             nb::object transform, DeviceArg device) {
+            LoaderOptions options{batch_size,  shuffle,  seed, drop_last,
+                                  num_workers, prefetch, {},   device.in("DataLoader")};
             new (self) Loader(source, std::move(options), std::move(transform));
           },
           nb::arg("source"), nb::arg("batch_size"), nb::arg("shuffle"), nb::arg("seed"),
           nb::arg("drop_last"), nb::arg("num_workers"), nb::arg("prefetch"),
-          nb::arg("transform").none())
+          nb::arg("transform").none(), nb::arg("device"))
       .def("next", &Loader::next, nb::sig("def next(self) -> typing.Any"))
       .def("__len__", [](Loader& self) { return self.with([](auto& l) { return l.size(); }); })
       .def_prop_ro("position",

@@ -6,7 +6,7 @@
 
 namespace baregrad::python::dlpack {
 
-enum DeviceType : std::int32_t { kCpu = 1 };
+enum DeviceType : std::int32_t { kCpu = 1, kCuda = 2, kExtension = 12 };
 enum TypeCode : std::uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kBool = 6 };
 inline constexpr std::uint64_t kReadOnly = 1;  // flags
 inline constexpr std::uint64_t kIsCopied = 2;

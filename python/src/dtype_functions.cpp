@@ -8,6 +8,7 @@
 #include "baregrad/ops.h"
 #include "core/message.h"
 #include "functions.h"
+#include "interop.h"
 
 namespace baregrad::python {
 namespace {
@@ -148,21 +149,22 @@ DType result_type(const nb::args& items) {
   return *dtype;
 }
 
-void check_device(nb::handle device, const char* who) {
-  if (device.is_none()) return;
-  if (nb::isinstance<nb::str>(device) && nb::cast<std::string>(device) == "cpu") return;
-  throw ValueError(message(who, ": the only device is \"cpu\""));
-}
-
-Tensor converted_to(const Tensor& x, DType dtype, bool copy, nb::handle device) {
-  check_device(device, "astype");
-  // Without a copy, the same object is returned.
-  if (!copy && x.dtype() == dtype) return x;
-  return unlocked(x.numel(), [&] { return astype(x, dtype, copy); });
+Tensor converted_to(const Tensor& x, DType dtype, bool copy, DeviceArg device) {
+  return moved(x, dtype, device.in("astype").value_or(x.device()), copy);
 }
 
 /// The result of __array_namespace_info__.
 struct NamespaceInfo {};
+
+/// All devices that are available.
+nb::list devices(const NamespaceInfo&) {
+  nb::list all;
+  for (int type = 0; type < kNumDeviceTypes; ++type) {
+    const auto kind = static_cast<DeviceType>(type);
+    for (int i = 0; i < device_count(kind); ++i) all.append(Device(kind, i));
+  }
+  return all;
+}
 
 nb::dict capabilities(const NamespaceInfo&) {
   nb::dict known;
@@ -172,8 +174,8 @@ nb::dict capabilities(const NamespaceInfo&) {
   return known;
 }
 
-nb::dict default_dtypes(const NamespaceInfo&, nb::handle device) {
-  check_device(device, "default_dtypes");
+nb::dict default_dtypes(const NamespaceInfo&, DeviceArg device) {
+  device.in("default_dtypes");
   nb::dict defaults;
   defaults["real floating"] = kDefaultFloat;
   defaults["complex floating"] = nb::none();
@@ -183,8 +185,8 @@ nb::dict default_dtypes(const NamespaceInfo&, nb::handle device) {
 }
 
 /// The half-precision dtypes are not part of the standard, so they are not listed.
-nb::dict dtypes(const NamespaceInfo&, nb::handle device, nb::handle kind) {
-  check_device(device, "dtypes");
+nb::dict dtypes(const NamespaceInfo&, DeviceArg device, nb::handle kind) {
+  device.in("dtypes");
   nb::dict found;
   for (int i = 0; i < kNumDTypes; ++i) {
     const auto dtype = static_cast<DType>(i);
@@ -200,23 +202,24 @@ void bind_namespace_info(nb::module_& m) {
                             "The inspection functions of the array API standard.\n\n"
                             ">>> info = bg.__array_namespace_info__()\n"
                             ">>> isinstance(info, bg.NamespaceInfo), info.devices()\n"
-                            "(True, ['cpu'])")
+                            "(True, [device(type='cpu')])")
       .def("capabilities", &capabilities,
            nb::sig("def capabilities(self) -> dict[str, bool | int | None]"),
            "Supported features, and the greatest number of dimensions.")
       .def(
-          "default_device", [](const NamespaceInfo&) { return "cpu"; },
+          "default_device", [](const NamespaceInfo&) { return default_device(); },
           "The device of new tensors.")
       .def("default_dtypes", &default_dtypes, nb::kw_only(), nb::arg("device") = nb::none(),
-           nb::sig(
-               "def default_dtypes(self, *, device: str | None = None) -> dict[str, DType | None]"),
+           nb::sig("def default_dtypes(self, *, device: Device | str | None = None) -> dict[str, "
+                   "DType | "
+                   "None]"),
            "The dtypes of new tensors, by kind; None for the unsupported complex kind.")
-      .def(
-          "devices", [](const NamespaceInfo&) { return std::vector<std::string>{"cpu"}; },
-          "All devices.")
+      .def("devices", &devices, nb::sig("def devices(self) -> list[Device]"),
+           "All devices that are available.")
       .def("dtypes", &dtypes, nb::kw_only(), nb::arg("device") = nb::none(),
            nb::arg("kind") = nb::none(),
-           nb::sig("def dtypes(self, *, device: str | None = None, kind: str | tuple[str, ...] | "
+           nb::sig("def dtypes(self, *, device: Device | str | None = None, kind: str | tuple[str, "
+                   "...] | "
                    "None = None) -> dict[str, DType]"),
            "The supported dtypes of the standard, by name; kinds are those of isdtype.");
   m.def(
@@ -230,15 +233,16 @@ void bind_namespace_info(nb::module_& m) {
 
 void bind_dtype_functions(nb::module_& m) {
   bind_info(m);
-  m.def("astype", &converted_to, nb::arg(), nb::arg(), nb::kw_only(), nb::arg("copy") = true,
-        nb::arg("device") = nb::none(),
-        nb::sig("def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: str | None = "
-                "None) -> Tensor"),
-        documented("astype",
-                   "The elements in another dtype.\n\nFloats beyond an integer's range "
-                   "saturate, NaN becomes 0. copy=False gives x itself where it has the "
-                   "dtype already.")
-            .c_str());
+  m.def(
+      "astype", &converted_to, nb::arg(), nb::arg(), nb::kw_only(), nb::arg("copy") = true,
+      nb::arg("device") = nb::none(),
+      nb::sig("def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: Device | str | "
+              "None = None) -> Tensor"),
+      documented("astype",
+                 "The elements in another dtype.\n\nFloats beyond an integer's range "
+                 "saturate, NaN becomes 0. copy=False gives x itself where it has the "
+                 "dtype already.")
+          .c_str());
   m.def(
       "isdtype",
       [](nb::handle dtype, nb::handle kind) {

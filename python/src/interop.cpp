@@ -99,6 +99,24 @@ Tensor tensor_from(nb::handle object, const Asked& asked) {
   return is_sequence(source) ? from_sequence(object, asked) : from_number(object, asked);
 }
 
+Tensor tensor_on(nb::handle object, const Asked& asked, DeviceOption device) {
+  const Tensor* given = tensor_in(object.ptr());
+  const Device here = given != nullptr ? given->device() : Device();
+  const Device there = device.value_or(given != nullptr ? here : default_device());
+  if (there == here && given != nullptr) return from_tensor(*given, asked);
+  Asked first = asked;
+  if (there != here) {
+    if (asked.copy == false) {
+      throw ValueError(message(asked.who, ": copy=False, but the elements have to be copied from ",
+                               to_string(here), " to ", to_string(there)));
+    }
+    first.copy = {};  // the copy to the device is the only one
+  }
+  const Tensor x = tensor_from(object, first);
+  // A list of tensors of a device is there already.
+  return !device && !x.device().is_cpu() ? x : moved(x, x.dtype(), there);
+}
+
 void bind_interop() {
   auto tensor = nb::borrow<nb::class_<Tensor>>(reinterpret_cast<PyObject*>(g_tensor_type));
   tensor
@@ -121,22 +139,9 @@ array([1., 1.], dtype=float32))")
                    "None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = "
                    "None) -> typing.Any"),
            "A DLPack capsule on the same memory, for from_dlpack of any library.")
-      .def(
-          "__dlpack_device__", [](const Tensor&) { return nb::make_tuple(1, 0); },
-          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
-          "(1, 0): the CPU, by DLPack's numbers.");
-}
-
-DeviceArg device_from(nb::handle source, const char* who) {
-  if (source.is_none()) return {};
-  if (PyUnicode_Check(source.ptr()) == 0) {
-    throw DTypeError(message(who, ": a device is named by a str, not ", type_text(source)));
-  }
-  const Device device = device_from_name(utf8_of(source));
-  if (device.index >= device_count(device.type)) {
-    throw ValueError(message(who, ": the device ", to_string(device), " is not available"));
-  }
-  return {device};
+      .def("__dlpack_device__", &dlpack_device,
+           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
+           "Type and index of the device by DLPack's numbers; (1, 0) is the CPU.");
 }
 
 }  // namespace baregrad::python

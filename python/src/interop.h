@@ -27,12 +27,29 @@ Tensor tensor_from(nb::handle object, const Asked& asked = {});
 /// gradient.
 nb::object to_numpy(const Tensor& x);
 
-/// An argument `device`: None, a name such as "cpu", or what str() names so. A device that is not
-/// there is a ValueError where the argument is converted.
+/// tensor_from, on a device: the given one; else a tensor stays where it is, and all other objects
+/// go to the default device.
+Tensor tensor_on(nb::handle object, const Asked& asked, DeviceOption device);
+
+/// The elements in the CPU's memory: the tensor itself, or a copy without a history. Waits for a
+/// device without the interpreter's lock.
+Tensor on_cpu(const Tensor& x);
+/// The only element. Waits for a device without the interpreter's lock.
+Scalar item_of(const Tensor& x);
+/// The elements in another dtype on another device; x itself where it has both, unless `copy`.
+Tensor moved(const Tensor& x, DType dtype, Device device, bool copy = false);
+
+/// A Device or its name. DTypeError for any other object, ValueError for the name of no device;
+/// `who` opens the message. The device need not be available.
+Device device_named(nb::handle source, const char* who);
+
+/// An argument `device`: None, a Device or its name. It is read when the function runs, so that
+/// errors start with the function's name.
 struct DeviceArg {
-  DeviceOption value;
+  nb::handle source;
+  /// Empty for None. ValueError for a device that is not available.
+  DeviceOption in(const char* who) const;
 };
-DeviceArg device_from(nanobind::handle source, const char* who);
 
 // Slots of the type baregrad.Tensor: the buffer protocol.
 int tensor_getbuffer(PyObject* self, Py_buffer* view, int flags) noexcept;
@@ -44,9 +61,9 @@ namespace nanobind::detail {
 
 template <>
 struct type_caster<baregrad::python::DeviceArg> {
-  NB_TYPE_CASTER(baregrad::python::DeviceArg, const_name("str"))
-  bool from_python(handle source, uint32_t, cleanup_list*) {
-    value = baregrad::python::device_from(source, "device");
+  NB_TYPE_CASTER(baregrad::python::DeviceArg, const_name("baregrad._core.Device | str | None"))
+  bool from_python(handle source, uint32_t, cleanup_list*) noexcept {
+    value.source = source;
     return true;
   }
 };

@@ -55,6 +55,11 @@ void check_order(const Tensor& x, int flags) {
 }
 
 void fill_view(PyObject* self, const Tensor& x, int flags, Py_buffer* view) {
+  if (!x.device().is_cpu()) {
+    throw nb::buffer_error(message("buffer: ", describe(x), " is on ", to_string(x.device()),
+                                   ", whose memory Python cannot read: use x.cpu()")
+                               .c_str());
+  }
   if (x.requires_grad()) {
     throw nb::buffer_error(
         message("buffer: ", describe(x), " requires a gradient: use x.detach()").c_str());

@@ -177,21 +177,25 @@ ForeignArray from_capsule(PyObject* capsule, const char* who) {
                 " (\"used_\" says that somebody did already)");
 }
 
-void check_device(nb::handle object, const char* who) {
+bool is_on_cpu(nb::handle object, bool copies_across, const char* who) {
   const nb::object device = object.attr("__dlpack_device__")();
   const std::int64_t type = first_of_pair(device, "the result of __dlpack_device__");
-  if (type == dlpack::kCpu) return;
+  if (type == dlpack::kCpu || copies_across) return type == dlpack::kCpu;
   throw refused(who, ": ", type_text(object), " is on a device of type ", type,
-                "; only the CPU's (1) can be shared: copy it there first");
+                "; only the CPU's (1) can be shared: copy it there first, or use device='cpu'");
 }
 
-nb::object ask_for_capsule(nb::handle object, std::optional<bool> copy) {
+nb::object ask_for_capsule(nb::handle object, std::optional<bool> copy, bool copies_across) {
   const nb::object method = object.attr("__dlpack__");
   nb::dict how;
   how["max_version"] = nb::make_tuple(dlpack::kVersion.major, dlpack::kVersion.minor);
   // If a copy is wanted, it is made here, once. The producer only needs to know that no copy is
   // allowed.
   if (copy == false) how["copy"] = false;
+  if (copies_across) {
+    how["dl_device"] = nb::make_tuple(static_cast<int>(dlpack::kCpu), 0);
+    return method(**how);
+  }
   try {
     return method(**how);
   } catch (nb::python_error& e) {
@@ -203,19 +207,28 @@ nb::object ask_for_capsule(nb::handle object, std::optional<bool> copy) {
 
 }  // namespace
 
-ForeignArray from_dlpack(nb::handle object, const char* who, std::optional<bool> copy) {
+ForeignArray from_dlpack(nb::handle object, const char* who, std::optional<bool> copy,
+                         bool copies_across) {
   if (PyCapsule_CheckExact(object.ptr()) != 0) return from_capsule(object.ptr(), who);
   if (!nb::hasattr(object, "__dlpack__") || !nb::hasattr(object, "__dlpack_device__")) {
     throw DTypeError(message(who, ": ", type_text(object),
                              " has no __dlpack__ and __dlpack_device__: use asarray"));
   }
-  check_device(object, who);
-  const nb::object capsule = ask_for_capsule(object, copy);
+  const bool is_here = is_on_cpu(object, copies_across, who);
+  const nb::object capsule = ask_for_capsule(object, copy, !is_here);
   if (PyCapsule_CheckExact(capsule.ptr()) == 0) {
     throw DTypeError(message(who, ": __dlpack__ of ", type_text(object), " gave ",
                              type_text(capsule), ", not a capsule"));
   }
   return from_capsule(capsule.ptr(), who);
+}
+
+nb::tuple dlpack_device(const Tensor& x) {
+  const Device device = x.device();
+  const int type = device.is_cpu()                   ? dlpack::kCpu
+                   : device.type == DeviceType::Cuda ? dlpack::kCuda
+                                                     : dlpack::kExtension;
+  return nb::make_tuple(type, static_cast<int>(device.index));
 }
 
 nb::object to_dlpack(const Tensor& x, nb::handle stream, nb::handle max_version,
@@ -227,8 +240,18 @@ nb::object to_dlpack(const Tensor& x, nb::handle stream, nb::handle max_version,
   if (x.requires_grad()) {
     throw refused("__dlpack__: ", describe(x), " requires a gradient: use x.detach()");
   }
-  const bool copies = copy.value_or(false);
-  const Tensor out = copies ? unlocked(x.numel(), [&] { return clone(x); }) : x;
+  const bool moves = !x.device().is_cpu();
+  if (moves && dl_device.is_none()) {
+    throw refused("__dlpack__: ", describe(x), " is on ", to_string(x.device()),
+                  ", whose memory is not shared: use x.cpu(), or ask for a copy with "
+                  "dl_device=(1, 0)");
+  }
+  if (moves && copy == false) {
+    throw refused("__dlpack__: copy=False, but ", describe(x), " has to be copied from ",
+                  to_string(x.device()));
+  }
+  const bool copies = moves || copy.value_or(false);
+  const Tensor out = copies ? moved(x, x.dtype(), Device(), true) : x;
   const bool versioned = !max_version.is_none() && first_of_pair(max_version, "max_version") >= 1;
   return versioned ? make_capsule<Versioned>(out, copies ? dlpack::kIsCopied : 0)
                    : make_capsule<Legacy>(out, 0);

@@ -30,8 +30,10 @@ Tensor adopt(ForeignArray&& array, const Asked& asked);
 std::optional<ForeignArray> foreign_array(nb::handle object, const char* who);
 ForeignArray from_buffer(nb::handle object, const char* who);
 ForeignArray from_array_interface(nb::handle object, const char* who);
-/// From an object with __dlpack__, or from a capsule.
-ForeignArray from_dlpack(nb::handle object, const char* who, std::optional<bool> copy = {});
+/// From an object with __dlpack__, or from a capsule. With `copies_across`, an object on another
+/// device than the CPU is asked for a copy there.
+ForeignArray from_dlpack(nb::handle object, const char* who, std::optional<bool> copy = {},
+                         bool copies_across = false);
 
 /// Reads a single number in a buffer (a NumPy scalar) without making a tensor. False when the
 /// object is something else.
@@ -53,6 +55,7 @@ std::string type_text(nb::handle object);
 void require_no_grad(const Tensor& x, const char* who);
 
 nb::dict array_interface(const Tensor& x);
+nb::tuple dlpack_device(const Tensor& x);
 nb::object to_dlpack(const Tensor& x, nb::handle stream, nb::handle max_version,
                      nb::handle dl_device, std::optional<bool> copy);
 

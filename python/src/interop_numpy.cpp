@@ -194,7 +194,7 @@ ForeignArray from_array_interface(nb::handle object, const char* who) {
 
 nb::dict array_interface(const Tensor& x) {
   // AttributeError makes the caller fall back to __array__, which supports these cases.
-  if (x.requires_grad() || x.dtype() == DType::BFloat16) {
+  if (x.requires_grad() || x.dtype() == DType::BFloat16 || !x.device().is_cpu()) {
     throw nb::attribute_error("__array_interface__");
   }
   Dims strides = x.strides();
@@ -209,6 +209,10 @@ nb::dict array_interface(const Tensor& x) {
 }
 
 nb::object to_numpy(const Tensor& x) {
+  if (!x.device().is_cpu()) {
+    throw DTypeError(message("numpy: ", describe(x), " is on ", to_string(x.device()),
+                             ", whose memory NumPy cannot read: copy it with x.cpu() first"));
+  }
   require_no_grad(x, "numpy");
   if (x.dtype() == DType::BFloat16) return bfloat16_array(x);
   return shared_array(x.detach());

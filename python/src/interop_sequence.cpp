@@ -9,6 +9,7 @@
 #include "casters.h"
 #include "core/checked.h"
 #include "core/message.h"
+#include "core/rename.h"
 #include "core/visit.h"
 #include "interop_foreign.h"
 
@@ -266,16 +267,19 @@ class SequenceReader {
       parts[piece.position] = piece.tensor;
       work += piece.tensor.numel();
     }
+    // Plain numbers go to the device of the tensors beside them.
+    const Device device = pieces_.front().tensor.device();
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].defined()) continue;
       parts[i] = Tensor::allocate({}, dtype, asked_.who);
       store(values_[i], dtype, parts[i].data_ptr(), asked_.who);
+      parts[i] = to_device(parts[i], device);
     }
     Dims shape = shape_;
     for (const std::int64_t size : inner_) shape.push_back(size);
     return unlocked(work, [&] {
       for (Tensor& part : parts) part = astype(part, dtype, false);
-      return reshape(stack(parts), shape);
+      return in_name_of(asked_.who, [&] { return reshape(stack(parts), shape); });
     });
   }
 

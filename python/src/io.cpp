@@ -10,6 +10,7 @@
 #include "call.h"
 #include "casters.h"
 #include "exclusive.h"
+#include "interop.h"
 #include "io/formats.h"
 #include "state_dict.h"
 
@@ -63,10 +64,12 @@ void bind_safetensors(nb::module_& m) {
             [&] { io::save_safetensors_as(path.string(), named, metadata, who.c_str()); });
       },
       nb::arg("path"), nb::arg("tensors"), nb::arg("metadata"), nb::arg("who"));
-  m.def("_load_safetensors", [](const Path& path, bool mmap, const std::string& who) {
-    return pair_of(while_unlocked(
-        [&] { return io::load_safetensors_as(path.string(), {.mmap = mmap}, who.c_str()); }));
-  });
+  m.def("_load_safetensors",
+        [](const Path& path, bool mmap, DeviceArg device, const std::string& who) {
+          const io::LoadOptions options{.mmap = mmap, .device = device.in(who.c_str())};
+          return pair_of(while_unlocked(
+              [&] { return io::load_safetensors_as(path.string(), options, who.c_str()); }));
+        });
   m.def(
       "_safetensors_bytes",
       [](const TensorDict& tensors, const io::Metadata& metadata) {
@@ -83,17 +86,19 @@ void bind_numpy_files_as(nb::module_& m) {
   m.def("_save_npy", [](const Path& path, const Tensor& tensor, const std::string& who) {
     while_unlocked([&] { io::save_npy_as(path.string(), tensor, who.c_str()); });
   });
-  m.def("_load_npy", [](const Path& path, bool mmap, const std::string& who) {
-    return while_unlocked(
-        [&] { return io::load_npy_as(path.string(), {.mmap = mmap}, who.c_str()); });
+  m.def("_load_npy", [](const Path& path, bool mmap, DeviceArg device, const std::string& who) {
+    const io::LoadOptions options{.mmap = mmap, .device = device.in(who.c_str())};
+    return while_unlocked([&] { return io::load_npy_as(path.string(), options, who.c_str()); });
   });
   m.def("_save_npz", [](const Path& path, const TensorDict& tensors, const std::string& who) {
     const NamedTensors named = named_tensors(tensors, who.c_str());
     while_unlocked(
         [&] { io::save_npz_as(path.string(), named, io::NpzMode::Stored, who.c_str()); });
   });
-  m.def("_load_npz", [](const Path& path, const std::string& who) {
-    return dict_of(while_unlocked([&] { return io::load_npz_as(path.string(), who.c_str()); }));
+  m.def("_load_npz", [](const Path& path, DeviceArg device, const std::string& who) {
+    const io::LoadOptions options{.mmap = false, .device = device.in(who.c_str())};
+    return dict_of(
+        while_unlocked([&] { return io::load_npz_as(path.string(), options, who.c_str()); }));
   });
 }
 
@@ -112,11 +117,12 @@ void bind_numpy_files(nb::module_& m) {
 array([1., 1.], dtype=float32))");
   m.def(
       "load_npy",
-      [](const Path& path, bool mmap) {
-        return while_unlocked([&] { return io::load_npy(path.string(), {.mmap = mmap}); });
+      [](const Path& path, bool mmap, DeviceArg device) {
+        const io::LoadOptions options{.mmap = mmap, .device = device.in("load_npy")};
+        return while_unlocked([&] { return io::load_npy(path.string(), options); });
       },
-      nb::arg("path"), nb::kw_only(), nb::arg("mmap") = false,
-      R"(Reads the tensor in a file of NumPy's save. Objects are refused. For `mmap` see `load`.
+      nb::arg("path"), nb::kw_only(), nb::arg("mmap") = false, nb::arg("device") = nb::none(),
+      R"(Reads the tensor in a file of NumPy's save. Objects are refused. For `mmap` and `device` see `load`.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -140,10 +146,12 @@ tensor([0, 1, 2]))");
 {'a': tensor([1., 1.])})");
   m.def(
       "load_npz",
-      [](const Path& path) {
-        return dict_of(while_unlocked([&] { return io::load_npz(path.string()); }));
+      [](const Path& path, DeviceArg device) {
+        const io::LoadOptions options{.mmap = false, .device = device.in("load_npz")};
+        return dict_of(while_unlocked([&] { return io::load_npz(path.string(), options); }));
       },
-      nb::arg("path"), R"(Reads the tensors in a file of NumPy's savez, by name.
+      nb::arg("path"), nb::kw_only(), nb::arg("device") = nb::none(),
+      R"(Reads the tensors in a file of NumPy's savez, by name.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -194,14 +202,14 @@ It is a safetensors file.
 {'model': {'w': tensor([1., 1.])}})");
   m.def(
       "load_checkpoint",
-      [](const Path& path, bool mmap) {
-        return dict_of(
-            while_unlocked([&] { return io::load_checkpoint(path.string(), {.mmap = mmap}); }));
+      [](const Path& path, bool mmap, DeviceArg device) {
+        const io::LoadOptions options{.mmap = mmap, .device = device.in("load_checkpoint")};
+        return dict_of(while_unlocked([&] { return io::load_checkpoint(path.string(), options); }));
       },
-      nb::arg("path"), nb::kw_only(), nb::arg("mmap") = false,
+      nb::arg("path"), nb::kw_only(), nb::arg("mmap") = false, nb::arg("device") = nb::none(),
       R"(Reads the parts of a run. Numbers are returned as text that gives the same bits.
 
-For `mmap` see `load`.
+For `mmap` and `device` see `load`.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:

@@ -22,6 +22,7 @@ NB_MODULE(_core, m) {
   m.doc() = "The engine. Import baregrad instead.";
   bind_errors();
   bind_dtypes(m);
+  bind_devices(m);
   bind_tensor(m);
   bind_interop();
   bind_random(m);

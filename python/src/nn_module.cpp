@@ -6,7 +6,9 @@
 #include "baregrad/error.h"
 #include "bindings.h"
 #include "core/history.h"
+#include "core/message.h"
 #include "core/stack.h"
+#include "interop.h"
 #include "nn_bindings.h"
 
 namespace baregrad::python {
@@ -202,13 +204,39 @@ void apply_below(nb::handle self, nb::handle fn) {
   for (const nb::object& module : order) fn(module);
 }
 
-nb::object to_dtype(nb::handle self, DType dtype) {
+nb::object convert(nb::handle self, DTypeOption dtype, DeviceOption device) {
   nn::Module& module = module_in(self);
   // Parameters change for all handles, so no other thread may read them.
   wait_for_other_threads("to");
-  module.to(dtype);
+  if (dtype && device) {
+    module.to(*device, *dtype);
+  } else if (device) {
+    module.to(*device);
+  } else if (dtype) {
+    module.to(*dtype);
+  }
   refresh_tensors(self);
   return nb::borrow(self);
+}
+
+/// to(dtype), to(device), to(dtype, device), to(device, dtype).
+nb::object to_destination(nb::handle self, nb::handle first, nb::handle second, DTypeOption dtype,
+                          DeviceArg device_argument) {
+  DeviceOption device = device_argument.in("to");
+  for (const nb::handle given : {first, second}) {
+    if (given.is_none()) continue;
+    const auto named = dtype_from(given.ptr());
+    if (named ? dtype.has_value() : device.has_value()) {
+      nb::raise_type_error("to: the %s is given twice", named ? "dtype" : "device");
+    }
+    if (named) {
+      dtype = *named;
+    } else {
+      device = DeviceArg{given}.in("to");
+    }
+  }
+  if (!dtype && !device) nb::raise_type_error("to: neither a dtype nor a device is given");
+  return convert(self, dtype, device);
 }
 
 /// Appends text; all lines but the first are indented.
@@ -466,11 +494,27 @@ void def_changes(nb::class_<nn::Module>& module) {
           "fn(module) for everything below, then for this module.\n\n"
           ">>> bg.nn.ReLU().apply(print)\nReLU()\nReLU()\n")
       .def(
-          "to", &to_dtype, nb::arg("dtype"),
-          self_sig("def to(self, dtype: baregrad._core.DType) -> typing.Self"),
-          "Floating parameters and buffers in another floating dtype. Parameters stay the objects\n"
-          "they are: optimizers, averages and hooks go on with them.\n\n"
-          ">>> bg.nn.Linear(2, 1).to(bg.float64).weight.dtype\nbaregrad.float64\n")
+          "to", &to_destination, nb::arg("target") = nb::none(), nb::arg("other") = nb::none(),
+          nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
+          self_sig("def to(self, target: baregrad._core.DType | baregrad._core.Device | str | None "
+                   "= None, other: baregrad._core.DType | baregrad._core.Device | str | None = "
+                   "None, *, dtype: baregrad._core.DType | None = None, device: "
+                   "baregrad._core.Device | str | None = None) -> typing.Self"),
+          "Parameters and buffers on another device, the floating ones in another floating dtype.\n"
+          "Parameters stay the same objects: optimizers, averages and hooks keep working.\n\n"
+          ">>> bg.nn.Linear(2, 1).to(bg.float64).weight.dtype\nbaregrad.float64\n"
+          ">>> bg.nn.Linear(2, 1).to(\"cpu\", bg.float64).weight.device\ndevice(type='cpu')\n")
+      .def(
+          "cpu", [](nb::handle self) { return convert(self, {}, Device()); },
+          self_sig("def cpu(self) -> typing.Self"), "Parameters and buffers in the CPU's memory.")
+      .def(
+          "cuda",
+          [](nb::handle self, std::int64_t index) {
+            const Device device = device_from_name(message("cuda:", index), "cuda");
+            return convert(self, {}, DeviceArg{nb::cast(device)}.in("cuda"));
+          },
+          nb::arg("index") = 0, self_sig("def cuda(self, index: int = 0) -> typing.Self"),
+          "Parameters and buffers on a CUDA device; a ValueError where there is none.")
       .def(
           "requires_grad_",
           [](nb::handle self, bool requires_grad) {
@@ -491,7 +535,7 @@ void def_changes(nb::class_<nn::Module>& module) {
   for (const auto& [name, dtype] : dtypes) {
     const std::string sig = std::string("def ") + name + "(self) -> typing.Self";
     module.def(
-        name, [dtype = dtype](nb::handle self) { return to_dtype(self, dtype); },
+        name, [dtype = dtype](nb::handle self) { return convert(self, dtype, {}); },
         nb::sig(sig.c_str()), "to() of the dtype of this name.");
   }
 }

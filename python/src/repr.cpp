@@ -14,6 +14,7 @@
 #include "baregrad/error.h"
 #include "casters.h"
 #include "core/message.h"
+#include "interop.h"
 
 namespace baregrad::python {
 namespace {
@@ -235,6 +236,9 @@ std::vector<std::string> suffixes_of(const Tensor& tensor) {
   std::vector<std::string> out;
   const DType dtype = tensor.dtype();
   const bool empty = tensor.numel() == 0;
+  if (const Device device = tensor.device(); !device.is_cpu()) {
+    out.push_back("device='" + to_string(device) + "'");
+  }
   if (empty && tensor.ndim() != 1) out.push_back("size=" + python_tuple(tensor.shape()));
   const bool obvious =
       dtype == kDefaultFloat || (!empty && (dtype == DType::Int64 || dtype == DType::Bool));
@@ -340,17 +344,19 @@ std::string repr(const Tensor& tensor, std::string_view type_name) {
   if (tensor.numel() == 0) {
     out += "[]";
   } else {
-    Typesetter(tensor, edge_of(tensor), out).set(static_cast<std::int64_t>(indent));
+    const Tensor here = on_cpu(tensor);
+    Typesetter(here, edge_of(here), out).set(static_cast<std::int64_t>(indent));
   }
   append_suffixes(out, suffixes_of(tensor), indent);
   return out + ')';
 }
 
 std::string repr_html(const Tensor& tensor) {
-  const Tensor plain = tensor.detach();
+  const Tensor plain = on_cpu(tensor.detach());
+  const std::string place = tensor.device().is_cpu() ? "" : " on " + to_string(tensor.device());
   std::string out = "<div><div>" +
                     escaped("tensor of shape " + python_tuple(plain.shape()) + ", " +
-                            std::string(name(plain.dtype()))) +
+                            std::string(name(plain.dtype())) + place) +
                     "</div>";
   const int ndim = plain.ndim();
   if (plain.numel() == 0 || ndim > 2) {

@@ -46,11 +46,6 @@ nb::object array_namespace(const Tensor&, std::optional<std::string> version) {
   return nb::module_::import_("baregrad");
 }
 
-void check_device(nb::handle device, const char* who) {
-  if (nb::isinstance<nb::str>(device) && nb::cast<std::string>(device) == "cpu") return;
-  throw ValueError(message(who, ": the only device is 'cpu'"));
-}
-
 nb::object list_of(const Tensor& x, int axis, const char* at) {
   if (axis == x.ndim()) return nb::cast(load_scalar(at, x.dtype()));
   const std::int64_t size = x.shape()[axis];
@@ -70,7 +65,7 @@ nb::object format(nb::handle self, nb::str spec) {
   if (x.ndim() != 0) {
     nb::raise_type_error("__format__: only 0-d tensors take a format, not %s", describe(x).c_str());
   }
-  PyObject* text = PyObject_Format(nb::cast(x.item()).ptr(), spec.ptr());
+  PyObject* text = PyObject_Format(nb::cast(item_of(x)).ptr(), spec.ptr());
   if (text == nullptr) throw nb::python_error();
   return nb::steal(text);
 }
@@ -86,17 +81,42 @@ Tensor convert(const Tensor& x, DType dtype, bool copy = false) {
   return unlocked(x.numel(), [&] { return astype(x, dtype, copy); });
 }
 
-/// The dtype that x.to(dtype), x.to("cpu") or x.to(other) converts to.
-DType wanted_dtype(const Tensor& x, nb::handle target, DTypeOption dtype) {
-  if (target.is_none()) return dtype.value_or(x.dtype());
-  if (const Tensor* other = tensor_in(target.ptr())) return other->dtype();
-  if (const auto named = dtype_from(target.ptr())) return *named;
-  if (!nb::isinstance<nb::str>(target)) {
-    nb::raise_type_error("to: wanted a dtype, a tensor or 'cpu', not %s",
+struct Destination {
+  DTypeOption dtype;
+  DeviceOption device;
+};
+
+/// What the arguments of `to` ask for. `target` is a dtype, a device, or a tensor for both.
+Destination destination(nb::handle target, DTypeOption dtype, DeviceArg device) {
+  Destination to{dtype, device.in("to")};
+  const auto set = [](auto& place, const auto& value, const char* what) {
+    if (place) nb::raise_type_error("to: the %s is given twice", what);
+    place = value;
+  };
+  if (target.is_none()) return to;
+  if (const Tensor* other = tensor_in(target.ptr())) {
+    set(to.dtype, other->dtype(), "dtype");
+    set(to.device, other->device(), "device");
+  } else if (const auto named = dtype_from(target.ptr())) {
+    set(to.dtype, *named, "dtype");
+  } else if (nb::isinstance<Device>(target) || nb::isinstance<nb::str>(target)) {
+    set(to.device, DeviceArg{target}.in("to"), "device");
+  } else {
+    nb::raise_type_error("to: wanted a dtype, a device or a tensor, not %s",
                          Py_TYPE(target.ptr())->tp_name);
   }
-  check_device(target, "to");
-  return dtype.value_or(x.dtype());
+  return to;
+}
+
+Tensor to_destination(const Tensor& x, nb::handle target, DTypeOption dtype, DeviceArg device,
+                      bool copy) {
+  const Destination to = destination(target, dtype, device);
+  return moved(x, to.dtype.value_or(x.dtype()), to.device.value_or(x.device()), copy);
+}
+
+Tensor to_cuda(const Tensor& x, std::int64_t index) {
+  const Device device = device_from_name(message("cuda:", index), "cuda");
+  return moved(x, x.dtype(), *DeviceArg{nb::cast(device)}.in("cuda"));
 }
 
 /// The array API's transpose: only for matrices.
@@ -118,7 +138,14 @@ void bind_attributes(TensorClass& tensor) {
       .def_prop_ro(
           "size", [](const Tensor& x) { return x.numel(); }, "Number of elements.")
       .def_prop_ro(
-          "device", [](const Tensor&) { return "cpu"; }, "Always 'cpu'.")
+          "device", [](const Tensor& x) { return x.device(); },
+          "Where the elements are and ops run.")
+      .def_prop_ro(
+          "is_cpu", [](const Tensor& x) { return x.device().is_cpu(); },
+          "Whether the elements are in the CPU's memory.")
+      .def_prop_ro(
+          "is_cuda", [](const Tensor& x) { return x.device().type == DeviceType::Cuda; },
+          "Whether the elements are on a CUDA device.")
       .def_prop_ro("nbytes", &Tensor::nbytes, "Bytes of all elements.")
       .def_prop_ro("T", &transpose, "A view of a matrix with its axes swapped.")
       .def_prop_ro("mT", &Tensor::mT, "A view with the last two axes swapped.")
@@ -148,14 +175,16 @@ void bind_attributes(TensorClass& tensor) {
 
 void bind_conversions(TensorClass& tensor) {
   tensor
-      .def(
-          "item", [](const Tensor& x) { return x.item(); }, R"(The only element as a number.
+      .def("item", &item_of, R"(The only element as a number.
 
 >>> bg.ones((1, 1)).item()
 1.0)")
       .def(
           "tolist",
-          [](const Tensor& x) { return list_of(x, 0, static_cast<const char*>(x.data_ptr())); },
+          [](const Tensor& x) {
+            const Tensor here = on_cpu(x);
+            return list_of(here, 0, static_cast<const char*>(here.data_ptr()));
+          },
           nb::sig("def tolist(self) -> typing.Any"), R"(The elements as nested lists of numbers.
 
 >>> bg.ones((2, 2)).tolist()
@@ -163,39 +192,45 @@ void bind_conversions(TensorClass& tensor) {
       .def(
           "__complex__",
           [](const Tensor& x) {
-            return nb::steal<nb::object>(PyComplex_FromDoubles(x.item().to_double(), 0.0));
+            return nb::steal<nb::object>(PyComplex_FromDoubles(item_of(x).to_double(), 0.0));
           },
           nb::sig("def __complex__(self) -> complex"))
       .def("astype", &convert, nb::arg("dtype"), nb::arg("copy") = true,
            "The converted elements; a view when the dtype is the same and copy is False.")
-      .def(
-          "to",
-          [](const Tensor& x, nb::handle target, DTypeOption dtype, nb::handle device, bool copy) {
-            if (!device.is_none()) check_device(device, "to");
-            const DType wanted = wanted_dtype(x, target, dtype);
-            return wanted == x.dtype() && !copy ? x : convert(x, wanted, copy);
-          },
-          nb::arg("target") = nb::none(), nb::kw_only(), nb::arg("dtype") = nb::none(),
-          nb::arg("device") = nb::none(), nb::arg("copy") = false,
-          nb::sig("def to(self, target: Tensor | DType | str | None = None, *, dtype: DType | None "
-                  "= None, device: str | None = None, copy: bool = False) -> Tensor"),
-          R"(The tensor in another dtype; itself if it has this dtype.
+      .def("to", &to_destination, nb::arg("target") = nb::none(), nb::arg("dtype") = nb::none(),
+           nb::kw_only(), nb::arg("device") = nb::none(), nb::arg("copy") = false,
+           nb::sig(
+               "def to(self, target: Tensor | DType | Device | str | None = None, dtype: DType | "
+               "None = None, *, device: Device | str | None = None, copy: bool = False) -> "
+               "Tensor"),
+           R"(The tensor in another dtype or on another device; itself if it has both.
 
-`target` is a dtype, another tensor (for its dtype) or the device 'cpu'.
+`target` is a dtype, a device, or another tensor for its dtype and device. Gradients flow back
+through the conversion.
 
 >>> bg.ones((2,)).to(bg.int32)
-tensor([1, 1], dtype=baregrad.int32))")
+tensor([1, 1], dtype=baregrad.int32)
+>>> bg.ones((2,)).to("cpu", bg.float64)
+tensor([1., 1.], dtype=baregrad.float64))")
       .def(
-          "cpu", [](const Tensor& x) { return x; }, "The tensor itself: the only device is 'cpu'.")
+          "cpu", [](const Tensor& x) { return moved(x, x.dtype(), Device()); },
+          "The tensor in the CPU's memory; itself if it is there.")
+      .def("cuda", &to_cuda, nb::arg("index") = 0,
+           "The tensor on a CUDA device; a ValueError where there is none.")
       .def(
           "to_device",
-          [](const Tensor& x, nb::handle device, nb::handle) {
-            check_device(device, "to_device");
-            return x;
+          [](const Tensor& x, DeviceArg device, nb::handle stream) {
+            constexpr const char* kWho = "to_device";
+            if (!stream.is_none()) {
+              throw ValueError(message(kWho, ": there are no streams but None"));
+            }
+            if (device.source.is_none()) throw DTypeError(message(kWho, ": no device is given"));
+            return moved(x, x.dtype(), *device.in(kWho));
           },
           nb::arg(), nb::kw_only(), nb::arg("stream") = nb::none(),
-          nb::sig("def to_device(self, device: str, /, *, stream: object = None) -> Tensor"),
-          "The tensor itself: the only device is 'cpu'.");
+          nb::sig(
+              "def to_device(self, device: Device | str, /, *, stream: object = None) -> Tensor"),
+          "The tensor on another device; itself if it is there. The array API's name of to.");
   struct Named {
     const char* name;
     DType dtype;
@@ -240,7 +275,7 @@ tensor([2.5000, 3.0000]))");
   g_tensor_type = reinterpret_cast<PyTypeObject*>(tensor.ptr());
   tensor.def(
       "__init__",
-      [](Tensor* self, nb::handle data) { new (self) Tensor(tensor_from(data, {"Tensor"})); },
+      [](Tensor* self, nb::handle data) { new (self) Tensor(tensor_on(data, {"Tensor"}, {})); },
       nb::arg("data"), nb::sig("def __init__(self, data: object) -> None"));
   tensor.def("__array_namespace__", &array_namespace, nb::kw_only(),
              nb::arg("api_version") = nb::none(),

@@ -7,6 +7,7 @@
 #include "baregrad/ops.h"
 #include "call.h"
 #include "core/message.h"
+#include "interop.h"
 #include "tensor_methods.h"
 #include "tensor_slots.h"
 
@@ -67,7 +68,8 @@ nb::bytes bytes_of(const Tensor& x) {
       nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(x.nbytes())));
   if (!out.is_valid()) throw nb::python_error();
   char* to = PyBytes_AS_STRING(out.ptr());
-  unlocked(x.numel(), [&] { x.copy_to(to); });
+  const bool waits = !x.device().is_cpu();
+  unlocked_if(waits || x.numel() > kLongWork, [&] { x.copy_to(to); });
   return out;
 }
 
@@ -75,8 +77,9 @@ nb::tuple reduce(nb::handle self) {
   const Tensor x = initialised(self.ptr()).detach();
   const nb::object rebuild = nb::module_::import_("baregrad._core").attr("_rebuild_tensor");
   const bool requires_grad = initialised(self.ptr()).requires_grad();
-  const nb::tuple arguments =
+  nb::object arguments =
       nb::make_tuple(self.type(), bytes_of(x), x.dtype(), x.shape(), requires_grad);
+  if (!x.device().is_cpu()) arguments = arguments + nb::make_tuple(to_string(x.device()));
   const nb::object attributes = dict_or_none(self);
   if (attributes.is_none() || nb::len(attributes) == 0) return nb::make_tuple(rebuild, arguments);
   return nb::make_tuple(rebuild, arguments, attributes);
@@ -107,14 +110,21 @@ void check_pickle(const nb::bytes& data, DType dtype, const Dims& shape) {
 }
 
 nb::object rebuild_tensor(nb::handle type, const nb::bytes& data, DType dtype, const Dims& shape,
-                          bool requires_grad) {
+                          bool requires_grad, const std::string& device) {
   if (!PyType_Check(type.ptr()) ||
       PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()), g_tensor_type) == 0) {
     nb::raise_type_error("_rebuild_tensor: the class must be baregrad.Tensor or a subclass");
   }
   check_pickle(data, dtype, shape);
-  const Tensor out = Tensor::allocate(shape, dtype, "_rebuild_tensor");
+  const Device there = device_from_name(device, "_rebuild_tensor");
+  if (there.index >= device_count(there.type)) {
+    throw ValueError(message("_rebuild_tensor: the pickle holds a tensor on ", device,
+                             ", which is not available; pickle x.cpu() instead, or use "
+                             "baregrad.save, whose files load on any device"));
+  }
+  Tensor out = Tensor::allocate(shape, dtype, "_rebuild_tensor");
   if (data.size() != 0) std::memcpy(out.data_ptr(), data.c_str(), data.size());
+  out = moved(out, dtype, there);
   if (requires_grad) out.requires_grad_();
   return make(type, out);
 }
@@ -123,7 +133,8 @@ nb::object rebuild_tensor(nb::handle type, const nb::bytes& data, DType dtype, c
 
 void bind_copy_methods(nb::module_& m, TensorClass& tensor) {
   m.def("_rebuild_tensor", &rebuild_tensor, nb::arg("type"), nb::arg("data"), nb::arg("dtype"),
-        nb::arg("shape"), nb::arg("requires_grad"), "What pickles of tensors call.");
+        nb::arg("shape"), nb::arg("requires_grad"), nb::arg("device") = "cpu",
+        "What pickles of tensors call.");
   // Functions of an extension are pickled by name, like Python's own: this one, and any function
   // that a pickled object holds.
   nb::module_::import_("copyreg").attr("pickle")(

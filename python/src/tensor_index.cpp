@@ -139,7 +139,7 @@ Tensor source_from(PyObject* value, const Tensor& x) {
   Asked asked{"index_put"};
   const bool list = PyList_Check(value) || PyTuple_Check(value);
   if (list && is_floating(x.dtype())) asked.dtype = x.dtype();
-  return tensor_from(value, asked);
+  return tensor_on(value, asked, x.device());
 }
 
 /// x[key] = number where key consists of integers and slices. A float for an integer tensor takes

@@ -129,7 +129,7 @@ template <class Convert>
 PyObject* element(PyObject* a, Convert convert) noexcept {
   try {
     const Tensor& x = initialised(a);
-    return convert(x, x.item());
+    return convert(x, item_of(x));
   } catch (...) {
     set_python_error();
     return nullptr;
@@ -138,7 +138,7 @@ PyObject* element(PyObject* a, Convert convert) noexcept {
 
 int truth(PyObject* a) noexcept {
   try {
-    return initialised(a).item().to_bool() ? 1 : 0;
+    return item_of(initialised(a)).to_bool() ? 1 : 0;
   } catch (...) {
     set_python_error();
     return -1;

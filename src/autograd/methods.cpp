@@ -96,6 +96,10 @@ void Tensor::set_grad(const Tensor& gradient) const {
     throw ShapeError(
         message(kWho, ": ", describe(gradient), " cannot be the gradient of ", describe(*this)));
   }
+  if (gradient.defined() && gradient.device() != device()) {
+    throw ValueError(message(kWho, ": ", describe(gradient), " on ", to_string(gradient.device()),
+                             " cannot be the gradient of a tensor on ", to_string(device())));
+  }
   if (gradient.defined() && gradient.is_same(*this)) {
     throw ValueError(message(kWho, ": ", describe(*this),
                              " cannot be its own gradient, which would keep it alive for ever; "
@@ -139,7 +143,7 @@ void Tensor::set_data(const Tensor& source) const {
     const Tensor gradient = leaf->grad();
     if (gradient.defined()) {
       const autograd::GradModeScope off(false);
-      leaf->set_grad(astype(gradient.detach(), source.dtype()).to(source.device()));
+      leaf->set_grad(astype(gradient.detach(), source.dtype(), false).to(source.device()));
     }
     leaf->set_kind(source.dtype(), source.device());
   }

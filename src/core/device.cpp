@@ -48,7 +48,7 @@ std::string to_string(Device device) {
   return message(name(device.type), ":", static_cast<int>(device.index));
 }
 
-Device device_from_name(std::string_view text) {
+Device device_from_name(std::string_view text, const char* who) {
   const std::size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
   for (int type = 0; type < kNumDeviceTypes; ++type) {
@@ -63,7 +63,7 @@ Device device_from_name(std::string_view text) {
     return {static_cast<DeviceType>(type), index};
   }
   throw ValueError(
-      message("device: \"", text, "\" names no device; known are cpu, cuda, cuda:N, sim"));
+      message(who, ": \"", text, "\" names no device; known are cpu, cuda, cuda:N, sim"));
 }
 
 bool is_available(DeviceType type) { return device_count(type) > 0; }
@@ -88,8 +88,13 @@ void synchronize(Device device) {
 
 Device default_device() noexcept { return g_default_device; }
 
+void set_default_device(Device device) {
+  if (!device.is_cpu()) detail::hooks_of(device, "set_default_device");
+  g_default_device = device;
+}
+
 DefaultDeviceScope::DefaultDeviceScope(Device device) : previous_(g_default_device) {
-  if (!device.is_cpu()) detail::hooks_of(device, "default_device");
+  if (!device.is_cpu()) detail::hooks_of(device, "DefaultDeviceScope");
   g_default_device = device;
 }
 

@@ -59,6 +59,12 @@ Dims batch_shape(const Tensor& items, std::size_t count) {
 }
 
 void gather(const Tensor& items, std::span<const std::int64_t> indices, Tensor& out) {
+  if (!items.device().is_cpu()) {
+    const Tensor positions = Tensor::of<std::int64_t>({indices.begin(), indices.end()},
+                                                      {static_cast<std::int64_t>(indices.size())});
+    out = take(items, positions.to(items.device()), 0);
+    return;
+  }
   out = renew(out, batch_shape(items, indices.size()), items.dtype(), "TensorDataset::get");
   if (out.numel() == 0) return;
   gather_rows(static_cast<const char*>(items.data_ptr()),
@@ -96,7 +102,7 @@ Scaling Scaling::of(const Tensor& images) {
   }
   const HostRead pixels(images.contiguous());
   const auto* p = pixels.as<std::uint8_t>();
-  // Whole numbers: exact, whatever the order.
+  // Sums of integers: exact in any order.
   std::uint64_t counts[256] = {};
   for (std::int64_t i = 0; i < images.numel(); ++i) ++counts[p[i]];
   const auto n = static_cast<double>(images.numel());
@@ -150,6 +156,7 @@ TensorDataset::TensorDataset(const Tensor& inputs, const Tensor& targets, const 
     throw ValueError(
         message(kWho, ": cannot scale by mean ", scaling.mean, " and std ", scaling.std));
   }
+  inputs_ = inputs_.cpu();  // pixels are scaled on the CPU
   scaling_ = scaling;
 }
 
@@ -228,7 +235,7 @@ std::vector<std::shared_ptr<Subset>> random_split(const DatasetPtr& dataset,
         message(kWho, ": the parts are to have ", sum, " items, the dataset has ", size));
   }
   Generator generator(seed);
-  const auto order = randperm(size, DType::Int64, &generator).to_vector<std::int64_t>();
+  const auto order = randperm(size, DType::Int64, &generator, Device()).to_vector<std::int64_t>();
   std::vector<std::shared_ptr<Subset>> parts;
   auto from = order.begin();
   for (const std::int64_t length : lengths) {

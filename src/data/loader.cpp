@@ -19,6 +19,7 @@
 #include "baregrad/data_loader.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
+#include "core/device_hooks.h"
 #include "core/message.h"
 #include "core/philox.h"
 #include "parallel/interrupt.h"
@@ -63,6 +64,8 @@ struct Plan {
 
   void make(std::int64_t number, PreparedBatch& slot) const {
     const AllocatorScope scope(*allocator);
+    // The default device of the calling thread has no effect here, as it has none on workers.
+    const DefaultDeviceScope on_cpu{Device()};
     const no_grad off;
     const std::int64_t begin = number * options->batch_size;
     const std::int64_t count = std::min(options->batch_size, items - begin);
@@ -74,14 +77,30 @@ struct Plan {
     } else {
       indices = {order.data() + begin, static_cast<std::size_t>(count)};
     }
-    if (!options->transform) {
+    if (!options->transform && !options->device) {
       dataset->get_into(indices, slot.batch);
       return;
     }
     slot.batch = Batch();  // may share memory with `raw`
     dataset->get_into(indices, slot.raw);
+    if (!options->transform) {
+      slot.batch = sent(slot.raw);
+      return;
+    }
     Generator generator(derived_seed(options->seed, epoch, static_cast<std::uint64_t>(number)));
-    slot.batch = options->transform(slot.raw, generator);
+    slot.batch = sent(options->transform(slot.raw, generator));
+  }
+
+  /// The batch on the device that the options ask for.
+  Batch sent(Batch batch) const {
+    if (!options->device) return batch;
+    const auto send = [&](Tensor& field) {
+      if (field.defined()) field = field.to(*options->device);
+    };
+    send(batch.input);
+    send(batch.target);
+    std::for_each(batch.more.begin(), batch.more.end(), send);
+    return batch;
   }
 };
 
@@ -311,6 +330,7 @@ DataLoader::DataLoader(DatasetPtr dataset, LoaderOptions options) {
     throw ValueError(
         message(kWho, ": prefetch is ", options.prefetch, ", takes 0 to ", kMostPrefetch));
   }
+  if (options.device && !options.device->is_cpu()) detail::hooks_of(*options.device, kWho);
   const std::int64_t items = dataset->size();
   if (items < 0) throw ValueError(message(kWho, ": the dataset says it has ", items, " items"));
   impl_ = std::make_unique<Impl>();

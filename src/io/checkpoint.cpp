@@ -12,9 +12,11 @@
 
 #include "baregrad/error.h"
 #include "baregrad/io.h"
+#include "core/host.h"
 #include "core/message.h"
 #include "io/atomic_file.h"
 #include "io/formats.h"
+#include "io/input.h"
 #include "io/output.h"
 #include "io/system_calls.h"
 #include "io/text.h"
@@ -129,6 +131,8 @@ void save_as(const std::string& path, const Checkpoint& checkpoint, std::int64_t
     for (const auto& [key, value] : state.values) metadata[prefix + key] = value;
   }
   check_named(tensors, who);
+  // The elements are read twice. They are copied from their device once.
+  for (NamedTensor& entry : tensors) entry.tensor = on_host(entry.tensor);
   metadata[kFormatKey] = kFormat;
   metadata[kPartsKey] = parts;
   if (generation != 0) metadata[kGenerationKey] = std::to_string(generation);
@@ -137,7 +141,9 @@ void save_as(const std::string& path, const Checkpoint& checkpoint, std::int64_t
 }
 
 Checkpoint load_as(const std::string& path, const LoadOptions& options, const char* who) {
-  SafeTensors file = load_safetensors_as(path, options, who);
+  // The checksum is computed on the CPU.
+  const Device device = device_for(options, who);
+  SafeTensors file = load_safetensors_as(path, {.mmap = options.mmap, .device = Device()}, who);
   const std::string where = message(who, ": '", path, "'");
   Metadata& metadata = file.metadata;
   if (metadata[kFormatKey] != kFormat) {
@@ -160,7 +166,8 @@ Checkpoint load_as(const std::string& path, const LoadOptions& options, const ch
   }
   for (NamedTensor& entry : file.tensors) {
     auto [state, name] = locate(out, entry.name, where);
-    state->tensors.push_back({std::move(name), std::move(entry.tensor)});
+    state->tensors.push_back({std::move(name), entry.tensor.to(device)});
+    entry.tensor = Tensor();
   }
   for (auto& [key, value] : metadata) {
     if (key == kFormatKey || key == kPartsKey || key == kChecksumKey || key == kGenerationKey) {

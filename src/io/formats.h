@@ -20,6 +20,6 @@ Tensor load_npy_as(const std::string& path, const LoadOptions& options, const ch
 
 void save_npz_as(const std::string& path, const NamedTensors& tensors, NpzMode mode,
                  const char* who);
-NamedTensors load_npz_as(const std::string& path, const char* who);
+NamedTensors load_npz_as(const std::string& path, const LoadOptions& options, const char* who);
 
 }  // namespace baregrad::io

@@ -13,6 +13,7 @@
 
 #include "baregrad/error.h"
 #include "core/checked.h"
+#include "core/device_hooks.h"
 #include "core/message.h"
 #include "io/text.h"
 #include "parallel/interrupt.h"
@@ -69,9 +70,18 @@ void OpenFile::read(void* out, std::size_t count, std::size_t offset) const {
   }
 }
 
+Device device_for(const LoadOptions& options, const char* who) {
+  const Device device = options.device.value_or(default_device());
+  if (!device.is_cpu()) detail::hooks_of(device, who);
+  return device;
+}
+
 Input open_input(const std::string& path, const LoadOptions& options, const char* who) {
   auto file = std::make_shared<const OpenFile>(path, who);
-  Input input{{}, message(who, ": '", path, "'"), nullptr, file->size(), nullptr, {}};
+  Input input{.bytes = {},
+              .where = message(who, ": '", path, "'"),
+              .size = file->size(),
+              .device = device_for(options, who)};
   if (!options.mmap) {
     input.file = std::move(file);
     return input;
@@ -88,7 +98,10 @@ Input open_input(const std::string& path, const LoadOptions& options, const char
 }
 
 Input buffer(std::span<const std::uint8_t> bytes, const std::string& label, const char* who) {
-  return {bytes, message(who, ": ", quoted_name(label)), nullptr, bytes.size(), nullptr, {}};
+  return {.bytes = bytes,
+          .where = message(who, ": ", quoted_name(label)),
+          .size = bytes.size(),
+          .device = default_device()};
 }
 
 void load_front(Input& input, std::size_t count) {
@@ -127,7 +140,7 @@ Tensor tensor_at(const Input& input, std::size_t offset, const Elements& element
   if (input.file != nullptr) {
     raw = room_for(elements, input.where.c_str());
     input.file->read(raw.data_ptr(), raw.nbytes(), offset);
-    return finish(raw, elements, input.where.c_str());
+    return finish(raw, elements, input.where.c_str()).to(input.device);
   }
   const std::uint8_t* at = input.bytes.data() + offset;
   const bool aligned = (reinterpret_cast<std::uintptr_t>(at) & (itemsize(elements.dtype) - 1)) == 0;
@@ -139,7 +152,7 @@ Tensor tensor_at(const Input& input, std::size_t offset, const Elements& element
     raw = room_for(elements, input.where.c_str());
     if (raw.nbytes() > 0) std::memcpy(raw.data_ptr(), at, raw.nbytes());
   }
-  return finish(raw, elements, input.where.c_str());
+  return finish(raw, elements, input.where.c_str()).to(input.device);
 }
 
 Tensor room_for(const Elements& elements, const char* who) {

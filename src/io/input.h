@@ -44,7 +44,11 @@ struct Input {
   std::size_t size = 0;                       // of the whole source, in memory or not
   std::shared_ptr<const OpenFile> file = {};  // the source of the rest; null: there is no rest
   Tensor front = {};                          // owns `bytes` of a file
+  Device device = {};                         // where tensors go
 };
+
+/// The device that the options ask for. ValueError if it is not available.
+Device device_for(const LoadOptions& options, const char* who);
 
 /// A file to be read piece by piece, or a private mapping of all of it: writes to the mapping never
 /// reach the file.
@@ -70,7 +74,8 @@ struct Elements {
   Dims row_major() const;
 };
 
-/// A tensor of the elements at `offset`; the caller has checked that they lie inside of the input.
+/// A tensor of the elements at `offset`, on input.device; the caller has checked that they lie
+/// inside of the input.
 Tensor tensor_at(const Input& input, std::size_t offset, const Elements& elements);
 /// A new row-major tensor to read elements into; finish() converts it to the declared order.
 Tensor room_for(const Elements& elements, const char* who);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kArraySuffix = ".npy";
 
-Tensor read_member(const ZipMember& member, const std::string& where) {
+Tensor read_member(const ZipMember& member, Device device, const std::string& where) {
   ZipReader reader(member, where);
   std::array<std::uint8_t, kNpyPreamble + kMostNpyHeader> header;
   const auto first = static_cast<std::size_t>(std::min<std::uint64_t>(member.bytes, kNpyPreamble));
@@ -33,7 +33,7 @@ Tensor read_member(const ZipMember& member, const std::string& where) {
   const Tensor raw = room_for(elements, where.c_str());
   reader.read(raw.data_ptr(), raw.nbytes());
   reader.finish();
-  return finish(raw, elements, where.c_str());
+  return finish(raw, elements, where.c_str()).to(device);
 }
 
 NamedTensors read_npz(Input input) {
@@ -62,7 +62,7 @@ NamedTensors read_npz(Input input) {
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
     const std::string where = message(input.where, ": member ", quoted_name(members[i].name));
-    out.push_back({std::string(names[i]), read_member(members[i], where)});
+    out.push_back({std::string(names[i]), read_member(members[i], input.device, where)});
   }
   return out;
 }
@@ -99,8 +99,11 @@ void save_npz_as(const std::string& path, const NamedTensors& tensors, NpzMode m
   write_file(path, who, [&](const Sink& sink) { write(sink, tensors, mode, who); });
 }
 
-NamedTensors load_npz_as(const std::string& path, const char* who) {
-  return read_npz(open_input(path, {}, who));
+NamedTensors load_npz_as(const std::string& path, const LoadOptions& options, const char* who) {
+  if (options.mmap) {
+    throw ValueError(message(who, ": an npz file is an archive, which cannot be mapped"));
+  }
+  return read_npz(open_input(path, options, who));
 }
 
 void save_npz(const std::string& path, const NamedTensors& tensors, NpzMode mode) {
@@ -111,7 +114,9 @@ Bytes npz_bytes(const NamedTensors& tensors, NpzMode mode) {
   return write_bytes([&](const Sink& sink) { write(sink, tensors, mode, "npz_bytes"); });
 }
 
-NamedTensors load_npz(const std::string& path) { return load_npz_as(path, "load_npz"); }
+NamedTensors load_npz(const std::string& path, const LoadOptions& options) {
+  return load_npz_as(path, options, "load_npz");
+}
 
 NamedTensors parse_npz(std::span<const std::uint8_t> bytes, const std::string& label) {
   return read_npz(buffer(bytes, label, "parse_npz"));

@@ -18,6 +18,7 @@
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "core/checked.h"
+#include "core/device_hooks.h"
 #include "core/dtype_kind.h"
 #include "core/message.h"
 #include "core/place.h"
@@ -453,27 +454,53 @@ Module& Module::apply(const std::function<void(Module&)>& fn) {
 
 namespace {
 
-/// A tensor and its conversion to another dtype.
+/// A tensor and its conversion to another dtype or device.
 struct Conversion {
   Tensor before;
   Tensor after;
   Tensor gradient;  ///< undefined without one
 };
 
-Conversion converted(const Tensor& before, DType dtype) {
-  Conversion made{before, astype(before.detach(), dtype), {}};
+/// What tensors are converted to. Tensors that are not floating keep their dtype.
+struct Target {
+  DTypeOption dtype;
+  DeviceOption device;
+
+  DType dtype_of(const Tensor& t) const {
+    return is_floating(t.dtype()) ? dtype.value_or(t.dtype()) : t.dtype();
+  }
+  Device device_of(const Tensor& t) const { return device.value_or(t.device()); }
+  bool changes(const Tensor& t) const {
+    return dtype_of(t) != t.dtype() || device_of(t) != t.device();
+  }
+  Tensor converted(const Tensor& t) const {
+    const Device there = device_of(t);
+    // A copy on another device is memory of its own already.
+    return to_device(astype(t.detach(), dtype_of(t), there == t.device()), there);
+  }
+};
+
+Conversion converted(const Tensor& before, const Target& target) {
+  Conversion made{before, target.converted(before), {}};
   const Tensor gradient = before.is_leaf() ? before.grad() : Tensor();
-  if (gradient.defined()) made.gradient = astype(gradient.detach(), dtype);
+  if (gradient.defined()) made.gradient = target.converted(gradient);
   return made;
 }
 
 }  // namespace
 
-Module& Module::to(DType dtype) {
-  if (!is_floating(dtype)) {
+Module& Module::to(DType dtype) { return convert(dtype, {}); }
+Module& Module::to(Device device) { return convert({}, device); }
+Module& Module::to(Device device, DType dtype) { return convert(dtype, device); }
+Module& Module::cpu() { return convert({}, Device()); }
+
+Module& Module::convert(std::optional<DType> dtype, std::optional<Device> device) {
+  if (dtype && !is_floating(*dtype)) {
     throw DTypeError(message("to: parameters are floating, ", type_name(), " cannot become ",
-                             baregrad::name(dtype)));
+                             baregrad::name(*dtype)));
   }
+  if (device && !device->is_cpu()) detail::hooks_of(*device, "to");  // also without parameters
+  const Target target{dtype, device};
   const no_grad off;
   // All conversions are computed first: an error leaves the module unchanged.
   std::vector<Conversion> conversions;
@@ -484,16 +511,13 @@ Module& Module::to(DType dtype) {
       if (conversions[it->second].before.is_same(before)) return it->second;
     }
     by_place.emplace(place_of(before), conversions.size());
-    conversions.push_back(converted(before, dtype));
+    conversions.push_back(converted(before, target));
     return conversions.size() - 1;
-  };
-  const auto changes = [&](const Tensor& t) {
-    return is_floating(t.dtype()) && t.dtype() != dtype;
   };
   std::vector<std::size_t> kept;  // parameters that are leaves remain the same tensors
   std::vector<std::pair<ModuleTensor*, std::size_t>> exchanged;
   for (const NamedModuleTensor& entry : tensors_below(Which::Parameters, true)) {
-    if (!changes(*entry.tensor)) continue;
+    if (!target.changes(*entry.tensor)) continue;
     const std::size_t which = conversion_of(*entry.tensor);
     if (entry.tensor->is_leaf()) {
       kept.push_back(which);
@@ -502,7 +526,8 @@ Module& Module::to(DType dtype) {
     }
   }
   for (const NamedModuleTensor& entry : tensors_below(Which::Buffers, true)) {
-    if (changes(*entry.tensor)) exchanged.emplace_back(entry.place, conversion_of(*entry.tensor));
+    if (!target.changes(*entry.tensor)) continue;
+    exchanged.emplace_back(entry.place, conversion_of(*entry.tensor));
   }
   std::vector<bool> stays(conversions.size());
   for (const std::size_t which : kept) stays[which] = true;
@@ -515,7 +540,7 @@ Module& Module::to(DType dtype) {
   }
   for (const std::size_t which : kept) {
     const Conversion& made = conversions[which];
-    if (made.before.dtype() == dtype) continue;  // tied: already converted
+    if (made.before.same_storage(made.after)) continue;  // tied: already converted
     made.before.zero_grad();
     made.before.set_data(made.after);
     if (made.gradient.defined()) made.before.set_grad(made.gradient);

@@ -133,8 +133,10 @@ class Resolver {
     for (const Tensor& positions : nonzero(tensor)) add_positions(positions, axis_++);
   }
 
+  /// Positions on the CPU index a tensor on any device.
   void add_positions(const Tensor& positions, std::int64_t axis) {
-    positions_.push_back(positions);
+    positions_.push_back(positions.device().is_cpu() ? to_device(positions, x_.device())
+                                                     : positions);
     position_axes_.push_back(base_ndim_++);
     callers_axes_.push_back(axis);
   }

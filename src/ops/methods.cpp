@@ -1,6 +1,7 @@
 // Tensor's methods, on public ops.
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
+#include "core/host.h"
 #include "core/message.h"
 #include "core/rename.h"
 
@@ -42,7 +43,7 @@ const Tensor& Tensor::fill_(const Scalar& value) const { return baregrad::fill_(
 void Tensor::copy_to(void* out) const {
   if (!defined()) throw ValueError("copy_to: the tensor is undefined");
   if (numel() == 0) return;
-  baregrad::copy_(from_blob(out, shape(), dtype()), *this);
+  baregrad::copy_(from_blob(out, shape(), dtype()), on_host(*this));
 }
 
 }  // namespace baregrad

@@ -17,10 +17,10 @@ struct EMA::Impl {
   std::int64_t updates = 0;
   kernels::StepList list;  // reused, so that updates do not allocate
 
-  void follow_dtypes() {
+  /// Parameters may have been converted or moved.
+  void follow_parameters() {
     for (std::size_t i = 0; i < params.size(); ++i) {
-      const DType dtype = state_dtype(params[i].dtype());
-      if (averages[i].dtype() != dtype) averages[i] = astype(averages[i], dtype);
+      if (!lies_beside(averages[i], params[i])) averages[i] = beside(averages[i], params[i]);
     }
   }
 };
@@ -51,7 +51,7 @@ std::int64_t EMA::updates() const noexcept { return impl_->updates; }
 
 void EMA::update() {
   Impl& im = *impl_;
-  im.follow_dtypes();
+  im.follow_parameters();
   im.list.clear();
   kernels::StepNumbers numbers;
   numbers.rate1 = 1 - im.decay;
@@ -73,7 +73,7 @@ void EMA::copy_to() const {
 }
 
 void EMA::swap() {
-  impl_->follow_dtypes();
+  impl_->follow_parameters();
   // All copies are made before anything is written: an allocation may fail.
   Tensors values;
   for (const Tensor& t : impl_->params) {
@@ -105,8 +105,7 @@ void EMA::load_state(const State& state) {
   reader.finish();
   Tensors averages;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    const DType dtype = state_dtype(impl_->params[i].dtype());
-    averages.push_back(astype(sources[i]->detach(), dtype));
+    averages.push_back(beside(sources[i]->detach(), impl_->params[i]));
   }
   impl_->averages = std::move(averages);
   impl_->decay = decay;

@@ -177,10 +177,12 @@ void Optimizer::step() {
         if ((choice.states >> k & 1U) == 0) continue;
         Tensor& state = slot.states[k];
         if (!state.defined()) {
-          state = full(parameter.shape(), initial, state_dtype(parameter.dtype()));
+          state =
+              full(parameter.shape(), initial, state_dtype(parameter.dtype()), parameter.device());
           slot.fresh |= 1U << k;
-        } else if (state.dtype() != state_dtype(parameter.dtype())) [[unlikely]] {
-          state = astype(state, state_dtype(parameter.dtype()));
+        } else if (!lies_beside(state, parameter)) [[unlikely]] {
+          // The parameter was converted or moved since the last step.
+          state = beside(state, parameter);
         }
         first |= (slot.fresh >> k & 1U) != 0;
         views[operands++] = view_of(state);
@@ -226,7 +228,7 @@ void Optimizer::zero_grad(bool set_to_none) {
         parameter.zero_grad();
       } else if (const Tensor gradient = parameter.grad(); gradient.defined()) {
         if (gradient.layout().may_self_overlap()) {
-          parameter.set_grad(zeros(gradient.shape(), gradient.dtype()));
+          parameter.set_grad(zeros_like(gradient));
         } else {
           gradient.detach().fill_(0);
         }
@@ -271,7 +273,7 @@ void Optimizer::load_state(const State& state) {
   reader.expect("groups", std::to_string(im.groups.size()));
   std::vector<std::vector<double>> settings;
   std::vector<ParameterState> slots(im.slots.size());
-  std::vector<DType> dtypes;  // of each parameter's state
+  std::vector<const Tensor*> parameters;
   std::vector<std::array<const Tensor*, kMaxStates>> sources(im.slots.size());
   std::size_t index = 0;
   for (std::size_t g = 0; g < im.groups.size(); ++g) {
@@ -286,7 +288,7 @@ void Optimizer::load_state(const State& state) {
       reader.add_problem(prefix + problem);
     }
     for (const Tensor& parameter : group.params_) {
-      dtypes.push_back(state_dtype(parameter.dtype()));
+      parameters.push_back(&parameter);
       slots[index].steps = reader.count(key(index, "step"));
       const std::string names = "," + reader.text(key(index, "tensors")) + ",";
       for (std::size_t k = 0; k < im.rule.states.size(); ++k) {
@@ -302,7 +304,7 @@ void Optimizer::load_state(const State& state) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     for (std::size_t k = 0; k < kMaxStates; ++k) {
       if (sources[i][k] == nullptr) continue;
-      slots[i].states[k] = astype(sources[i][k]->detach(), dtypes[i]);
+      slots[i].states[k] = beside(sources[i][k]->detach(), *parameters[i]);
     }
   }
   im.slots = std::move(slots);

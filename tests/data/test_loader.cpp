@@ -13,6 +13,7 @@
 #include "baregrad/ops.h"
 #include "baregrad/parallel.h"
 #include "parallel/parallel_for.h"
+#include "tests/any_device.h"
 #include "tests/core/alloc_testing.h"
 #include "tests/data/support.h"
 
@@ -427,6 +428,50 @@ TEST(Fork, ALoaderInTheChildStartsWorkersOfItsOwn) {
     return loader.next() == nullptr;
   }));
   EXPECT_EQ(see(*loader.next()), expected[1]);
+}
+
+TEST(DataLoader, BatchesAreSentToADevice) {
+  const Device there = test::any_device();
+  for (const int workers : kWorkerCounts) {
+    for (const bool transforms : {false, true}) {
+      LoaderOptions here = options(8, true, workers);
+      if (transforms) {
+        here.transform = [](const Batch& batch, Generator&) {
+          return Batch{batch.input * 2, batch.target};
+        };
+      }
+      LoaderOptions sent = here;
+      sent.device = there;
+      DataLoader a(numbers(30), here);
+      DataLoader b(numbers(30), sent);
+      const DefaultDeviceScope scope(there);  // has no effect on how batches are made
+      for (const Batch& batch : a) {
+        const Batch* other = b.next();
+        ASSERT_NE(other, nullptr);
+        EXPECT_TRUE(batch.input.device().is_cpu());
+        EXPECT_EQ(other->input.device(), there);
+        EXPECT_EQ(other->target.device(), there);
+        EXPECT_EQ(other->input.to_vector<float>(), batch.input.to_vector<float>());
+        EXPECT_EQ(other->target.to_vector<std::int64_t>(), batch.target.to_vector<std::int64_t>());
+      }
+      EXPECT_EQ(b.next(), nullptr);
+    }
+  }
+  LoaderOptions wrong;
+  wrong.device = Device(DeviceType::Cuda, 63);
+  EXPECT_THROW(DataLoader(numbers(3), wrong), ValueError);
+}
+
+TEST(DataLoader, DatasetsOnADeviceGiveBatchesThere) {
+  const Device there = test::any_device();
+  const Tensor x = arange(10, DType::Float32, there).reshape({5, 2});
+  DataLoader loader(TensorDataset(x, x.clone()), options(2, false, 0));
+  std::vector<float> seen;
+  for (const Batch& batch : loader) {
+    EXPECT_EQ(batch.input.device(), there);
+    for (const float value : batch.input.to_vector<float>()) seen.push_back(value);
+  }
+  EXPECT_EQ(seen, x.to_vector<float>());
 }
 
 }  // namespace

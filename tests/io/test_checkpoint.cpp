@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/any_device.h"
 #include "tests/io/files.h"
 
 namespace baregrad {
@@ -341,6 +342,39 @@ TEST(CheckpointFolder, RemovesWhatACutOffSaveLeft) {
   ::close(descriptor);
   checkpoints.save(1, small_checkpoint(1));
   EXPECT_FALSE(fs::exists(busy));
+}
+
+TEST(Checkpoint, TensorsComeFromAnyDeviceAndGoToAny) {
+  const TemporaryFolder folder;
+  const Device there = test::any_device();
+  const Tensor x = pattern({2, 3}, float32, 1).to(there);
+  for (const Tensor& written : {x, x.mT()}) {
+    const NamedTensors named = {{"x", written}};
+    Checkpoint checkpoint;
+    checkpoint.parts["model"].tensors = named;
+    io::save_checkpoint(folder.file("c"), checkpoint);
+    io::save_safetensors(folder.file("s"), named);
+    io::save_npz(folder.file("z"), named);
+    io::save_npy(folder.file("y"), written);
+    for (const Device device : {Device(), there}) {
+      const io::LoadOptions options{.mmap = false, .device = device};
+      for (const Tensor& found :
+           {io::load_checkpoint(folder.file("c"), options).parts.at("model").tensors[0].tensor,
+            io::load_safetensors(folder.file("s"), options).tensors[0].tensor,
+            io::load_npz(folder.file("z"), options)[0].tensor,
+            io::load_npy(folder.file("y"), options),
+            io::load_npy(folder.file("y"), {.mmap = true, .device = device})}) {
+        EXPECT_EQ(found.device(), device);
+        EXPECT_EQ(found.to_vector<float>(), written.to_vector<float>());
+      }
+    }
+  }
+  const Device none(DeviceType::Cuda, 63);
+  EXPECT_NE(error_of<ValueError>([&] {
+              io::load_npy(folder.file("y"), {.mmap = false, .device = none});
+            }).find("load_npy: "),
+            std::string::npos);
+  EXPECT_NE(error_of<ValueError>([&] { io::load_npz(folder.file("z"), {.mmap = true}); }), "");
 }
 
 TEST(CheckpointFolder, FoldersThatCannotBe) {

@@ -1,5 +1,6 @@
 // A parameter stays the same tensor: when its dtype changes, when a member is assigned, when it is
 // initialised.
+#include "tests/any_device.h"
 #include "tests/nn/support.h"
 
 namespace baregrad {
@@ -204,6 +205,55 @@ TEST(ParameterIdentity, OutOfMemoryChangesNothing) {
   faults.never_fail();
   net->to(float64);
   EXPECT_EQ(net->parameters()[3].grad().dtype(), float64);
+}
+
+TEST(ParameterIdentity, ParametersMoveToADeviceAndStayTheTensorsTheyAre) {
+  const Device there = test::any_device();
+  const auto net = nn::sequential({make<nn::Linear>(3, 4), make<nn::BatchNorm1d>(4)});
+  net->to(Device());
+  optim::SGD optimizer(net->parameters(), {.lr = 0.5, .momentum = 0.9});
+  const auto step = [&](Device device) {
+    optimizer.zero_grad();
+    sum((*net)(arange(6, float32, device).reshape({2, 3}))).backward();
+    optimizer.step();
+  };
+  step(Device());
+  const std::vector<Tensor> before = net->parameters();
+  const std::vector<float> values = before[0].to_vector<float>();
+  EXPECT_EQ(&net->to(there), net.get());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_TRUE(net->parameters()[i].is_same(before[i]));
+    EXPECT_EQ(before[i].device(), there);
+    EXPECT_EQ(before[i].grad().device(), there);
+    EXPECT_TRUE(before[i].is_leaf() && before[i].requires_grad());
+  }
+  for (const NamedTensor& buffer : net->named_buffers()) EXPECT_EQ(buffer.tensor.device(), there);
+  EXPECT_EQ(before[0].to_vector<float>(), values);
+  step(there);
+  for (const NamedTensor& state : optimizer.state().tensors) {
+    EXPECT_EQ(state.tensor.device(), there);
+  }
+  net->to(Device(), float64);
+  EXPECT_EQ(before[0].dtype(), float64);
+  EXPECT_TRUE(before[0].device().is_cpu());
+  net->to(there, float32).cpu();
+  EXPECT_EQ(before[0].dtype(), float32);
+  EXPECT_TRUE(before[0].device().is_cpu());
+  const Device none(DeviceType::Cuda, 63);
+  EXPECT_CONTAINS(message_of<ValueError>([&] { net->to(none); }), "to: ");
+  EXPECT_CONTAINS(message_of<ValueError>([&] { nn::ReLU().to(none); }), "to: ");
+}
+
+TEST(ParameterIdentity, StateIsLoadedOntoTheParametersDevice) {
+  nn::Linear here(3, 2);
+  nn::Linear there(3, 2);
+  here.cpu();
+  there.to(test::any_device());
+  const Tensor weight = there.weight;
+  there.load_state_dict(here.state_dict());
+  EXPECT_TRUE(there.weight.is_same(weight));
+  EXPECT_EQ(weight.device(), test::any_device());
+  EXPECT_EQ(weight.to_vector<float>(), here.weight.to_vector<float>());
 }
 
 TEST(ParameterIdentity, AssignedTensorsThatNobodyTrainsAreRefused) {

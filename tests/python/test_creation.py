@@ -104,8 +104,8 @@ def test_shapes_that_are_none(name):
         function((1,) * 17)
     with pytest.raises((ValueError, MemoryError)):
         function((2**40, 2**40))
-    with pytest.raises(ValueError, match='the device cuda:0 is not available'):
-        function(2, device="cuda")
+    with pytest.raises(ValueError, match="^[a-z]+: .*cuda:63"):
+        function(2, device="cuda:63")
     assert function(2, device="cpu").shape == (2,)
 
 

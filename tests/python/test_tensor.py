@@ -64,8 +64,8 @@ def test_array_namespace():
 
 
 def test_other_devices_are_refused():
-    for use in (lambda x: x.to_device("cuda"), lambda x: x.to("gpu"), lambda x: x.to(device="cuda:0")):
-        with pytest.raises(ValueError, match="cpu"):
+    for use in (lambda x: x.to_device("cuda:63"), lambda x: x.to("gpu"), lambda x: x.to(device="cuda:63")):
+        with pytest.raises(ValueError, match="not available|there is no device|names no device"):
             use(tensor([1.0]))
 
 

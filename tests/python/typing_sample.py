@@ -29,6 +29,17 @@ assert_type(bg.linalg.qr(x).Q, bg.Tensor)
 assert_type(nn.init.zeros_(x), bg.Tensor)
 assert_type(bg.io.load_npz("x.npz"), dict[str, bg.Tensor])
 assert_type(x.grad, bg.Tensor | None)
+assert_type(x.device, bg.Device)
+assert_type(bg.zeros(3, device=x.device), bg.Tensor)
+assert_type(bg.rand((2,), device="cpu"), bg.Tensor)
+assert_type(x.to("cpu", bg.float64), bg.Tensor)
+assert_type(x.to(x.device), bg.Tensor)
+assert_type(nn.Linear(3, 1).to("cpu", bg.float64), nn.Linear)
+assert_type(nn.Linear(3, 1).cpu(), nn.Linear)
+assert_type(bg.device_count("sim"), int)
+assert_type(bg.device("cuda", 1).index, int | None)
+with bg.Device("cpu") as there:
+    assert_type(there, bg.Device)
 assert_type(bg.__version__, str)
 
 

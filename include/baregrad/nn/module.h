@@ -125,6 +125,11 @@ class BAREGRAD_API Module {
   /// and other handles stay valid, and tied parameters stay tied. Buffers are new tensors. If
   /// memory runs out, nothing is changed.
   Module& to(DType dtype);
+  /// The same with all parameters, gradients and buffers on another device. An optimizer moves its
+  /// state with the next step.
+  Module& to(Device device);
+  Module& to(Device device, DType dtype);
+  Module& cpu();
   Module& requires_grad_(bool wanted = true);
   /// Removes all gradients.
   void zero_grad();
@@ -186,6 +191,8 @@ class BAREGRAD_API Module {
     Tensor* tensor;
     ModuleTensor* place;
   };
+  Module& convert(std::optional<DType> dtype, std::optional<Device> device);
+
   enum class Which { Parameters, Buffers, State, All };
 
   /// Throws ValueError if a member was assigned a tensor that would not be trained.
