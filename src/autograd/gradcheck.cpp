@@ -4,7 +4,6 @@
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
-#include "core/host.h"
 #include "core/message.h"
 #include "core/number_text.h"
 
@@ -67,7 +66,6 @@ class Difference {
     const Tensor x = narrow(reshape(copies_[input], {-1}), 0, element, 1);
     const auto before = x.item<double>();
     const double h = step_ * std::max(1.0, std::fabs(before));
-    const auto set = [&](double value) { write_from_host(x, &value, sizeof value); };
     const auto slope = [&](double by) {
       fill_(x, before + by);
       const double above = weighted(fn_, copies_, weights_);

@@ -11,6 +11,7 @@
 #include "core/message.h"
 #include "core/number_text.h"
 #include "core/per_thread.h"
+#include "core/place.h"
 #include "optim/views.h"
 
 namespace baregrad::optim {
@@ -34,7 +35,7 @@ class Gradients {
         gradient = clone(gradient.detach());
         params[i].set_grad(gradient);
       }
-      places_.emplace_back(gradient.data_ptr(), gradients_.size());
+      places_.emplace_back(place_of(gradient), gradients_.size());
       gradients_.push_back(std::move(gradient));
     }
     std::sort(places_.begin(), places_.end());

@@ -7,6 +7,7 @@
 #include "baregrad/ops.h"
 #include "core/message.h"
 #include "core/number_text.h"
+#include "core/place.h"
 #include "optim/rule.h"
 #include "optim/values.h"
 #include "optim/views.h"
@@ -116,7 +117,7 @@ void Optimizer::add(Tensors params, const std::vector<double>& values) {
   // are compared.
   std::multimap<const void*, std::size_t> places;
   const auto compare = [&](const Tensor& other) {
-    const auto [first, last] = places.equal_range(other.data_ptr());
+    const auto [first, last] = places.equal_range(place_of(other));
     for (auto place = first; place != last; ++place) {
       const Tensor& t = params[place->second];
       if (t.numel() == 0) continue;
@@ -130,7 +131,7 @@ void Optimizer::add(Tensors params, const std::vector<double>& values) {
   for (std::size_t i = 0; i < params.size(); ++i) check_parameter(params[i], i, rule.name);
   for (std::size_t i = params.size(); i-- > 0;) {
     compare(params[i]);
-    places.emplace(params[i].data_ptr(), i);
+    places.emplace(place_of(params[i]), i);
   }
   for (const Group& group : impl_->groups) {
     for (const Tensor& t : group.params_) compare(t);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "baregrad/device.h"
+#include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "baregrad/print.h"
 #include "tests/any_device.h"
