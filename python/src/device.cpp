@@ -93,7 +93,7 @@ device(type='cpu'))")
           [](Device* self, nb::handle type, std::optional<std::int64_t> index) {
             new (self) Device(make_device(type, index));
           },
-          nb::arg("type"), nb::arg("index") = nb::none(),
+          nb::arg("type").none(), nb::arg("index") = nb::none(),
           nb::sig("def __init__(self, type: Device | str, index: int | None = None) -> None"))
       .def_prop_ro(
           "type", [](Device device) { return name(device.type); }, "\"cpu\", \"cuda\" or \"sim\".")
@@ -145,7 +145,7 @@ Each thread starts with the CPU. See Device for a scope.
         const Device wanted = device_named(device, "is_available");
         return wanted.index < device_count(wanted.type);
       },
-      nb::arg("device"), nb::sig("def is_available(device: Device | str) -> bool"),
+      nb::arg("device").none(), nb::sig("def is_available(device: Device | str) -> bool"),
       R"(Whether tensors can be made on a device.
 
 >>> bg.is_available("cpu")
@@ -153,7 +153,7 @@ True)");
   m.def(
       "device_count",
       [](nb::handle type) { return device_count(device_named(type, "device_count").type); },
-      nb::arg("type"), nb::sig("def device_count(type: Device | str) -> int"),
+      nb::arg("type").none(), nb::sig("def device_count(type: Device | str) -> int"),
       R"(The number of devices of a type, 0 where it is not available.
 
 >>> bg.device_count("cpu")

@@ -59,6 +59,10 @@ void tensor_releasebuffer(PyObject* self, Py_buffer* view) noexcept;
 
 namespace nanobind::detail {
 
+/// None is accepted everywhere, as it is for std::optional.
+template <>
+struct has_arg_defaults<baregrad::python::DeviceArg> : std::true_type {};
+
 template <>
 struct type_caster<baregrad::python::DeviceArg> {
   NB_TYPE_CASTER(baregrad::python::DeviceArg, const_name("baregrad._core.Device | str | None"))

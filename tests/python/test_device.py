@@ -285,8 +285,9 @@ def test_copy_semantics(device):
 
 
 def test_lists_of_tensors(device):
-    x = bg.asarray([on(device, 1.0), 2.0, on(device, 3.0)])
-    assert x.device == device and x.tolist() == [1.0, 2.0, 3.0]
+    x = bg.asarray([on(device, [1.0, 2.0]), on(device, [3.0, 4.0])])
+    assert x.device == device and x.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert bg.asarray([on(device, 1.0), 2.0]).tolist() == [1.0, 2.0]
     w = on(device, [1.0, 2.0]).requires_grad_()
     bg.asarray([w, w]).sum().backward()
     assert w.grad.tolist() == [2.0, 2.0]
@@ -332,7 +333,7 @@ def test_repr(device):
     place = "" if device == "cpu" else f", device='{device}'"
     assert repr(on(device, [1.0, 2.5])) == f"tensor([1.0000, 2.5000]{place})"
     assert repr(on(device, [1, 2], bg.int8)) == f"tensor([1, 2]{place}, dtype=baregrad.int8)"
-    assert repr(on(device, 3)) == f"tensor(3{place})" and str(on(device, [True])) == f"tensor([ True]{place})"
+    assert repr(on(device, 3)) == f"tensor(3{place})" and str(on(device, [True])) == f"tensor([True]{place})"
     assert repr(bg.ones(2000, device=device)) == f"tensor([1., 1., 1.,  ..., 1., 1., 1.]{place})"
     w = on(device, [1.0]).requires_grad_()
     assert repr(w) == f"tensor([1.]{place}, requires_grad=True)"
