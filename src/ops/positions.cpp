@@ -67,6 +67,14 @@ void check_assigned(const Scalar& value, const Tensor& x, const char* who) {
   }
 }
 
+namespace {
+/// A number of the CPU on x's device: once repeated, it would be a number no longer.
+Tensor beside(const Tensor& value, const Tensor& x) {
+  const bool joins = value.ndim() == 0 && value.device().is_cpu() && !x.device().is_cpu();
+  return joins ? to_device(value, x.device()) : value;
+}
+}  // namespace
+
 Tensor assigned(const Operand& value, const Tensor& x, const char* who) {
   if (const Tensor* tensor = value.tensor()) {
     require_defined(*tensor, "the value", who);
@@ -74,10 +82,10 @@ Tensor assigned(const Operand& value, const Tensor& x, const char* who) {
       throw DTypeError(message(who, ": cannot write ", describe(*tensor), " into ", describe(x),
                                "; cast it with astype first"));
     }
-    return converted(*tensor, x.dtype(), who);
+    return beside(converted(*tensor, x.dtype(), who), x);
   }
   check_assigned(value.scalar(), x, who);
-  return Tensor::scalar(value.scalar(), x.dtype(), who);
+  return beside(Tensor::scalar(value.scalar(), x.dtype(), who), x);
 }
 
 }  // namespace baregrad

@@ -59,7 +59,7 @@ Tensor Spread::draw(const Dims& shape, const Range& range) {
   constexpr double kFromKinks = 0.02;
   constexpr double kApart = 0.008;
   std::uniform_real_distribution<double> pick(range.low, range.high);
-  Tensor t = empty(shape, DType::Float64);
+  const Tensor t = empty(shape, DType::Float64, Device());
   for (std::int64_t i = 0; i < t.numel(); ++i) {
     for (int tries = 0;; ++tries) {
       const double v = pick(rng_);
@@ -73,7 +73,7 @@ Tensor Spread::draw(const Dims& shape, const Range& range) {
       break;
     }
   }
-  return t;
+  return t.to(default_device());
 }
 
 Tensors call_row(const OpRow& row, const Tensors& inputs) {

@@ -240,7 +240,7 @@ TEST(Checkpoint, UndefinedResultsPassThrough) {
   const Tensor expected = x.detach() * 2.0 + 3.0;
   for (int i = 0; i < 3; ++i) {
     // The engine accumulates in another order than the formula.
-    EXPECT_DOUBLE_EQ(x.grad().data<double>()[i], expected.data<double>()[i]);
+    EXPECT_DOUBLE_EQ(x.grad()[i].item<double>(), expected[i].item<double>());
   }
   const Tensors none = autograd::checkpoint([](const Tensors&) { return Tensors{Tensor()}; }, {x});
   EXPECT_FALSE(none.at(0).defined());

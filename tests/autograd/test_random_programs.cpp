@@ -129,8 +129,9 @@ std::size_t Program::matching(const Variable& v) {
 }
 
 void Program::add_leaf(const Dims& shape) {
-  Tensor t = empty(shape, DType::Float64);
+  Tensor t = empty(shape, DType::Float64, Device());
   for (std::int64_t i = 0; i < t.numel(); ++i) t.data<double>()[i] = number();
+  t = t.to(default_device());
   leaves_.push_back(t.requires_grad_());
   functional_leaves_.push_back(t.detach().clone().requires_grad_());
   add_result(leaves_.back(), functional_leaves_.back());
@@ -450,8 +451,9 @@ void Program::write(std::size_t k) {
       store(v, full(v.shape, c, DType::Float64));
       break;
     case 7: {
-      Tensor mask = empty(v.shape, DType::Bool);
+      Tensor mask = empty(v.shape, DType::Bool, Device());
       for (std::int64_t i = 0; i < mask.numel(); ++i) mask.data<bool>()[i] = chance(0.4);
+      mask = mask.to(default_device());
       if (w.at.size() == 1) {
         masked_fill_(t, mask, w.tensor);
         store(v, where(mask, b, a));

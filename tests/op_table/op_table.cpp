@@ -43,14 +43,14 @@ Tensor sample(Rng& rng, DType dtype, const Dims& shape, double low, double high)
       std::memcpy(at, &value, itemsize(dtype));
     }
   }
-  return t;
+  return t.to(default_device());
 }
 
 Tensor sample_indices(Rng& rng, const Dims& shape, std::int64_t low, std::int64_t high) {
   Tensor t = Tensor::allocate(shape, int64, "sample_indices");
   std::uniform_int_distribution<std::int64_t> pick(low, high - 1);
   for (std::int64_t i = 0; i < t.numel(); ++i) t.data<std::int64_t>()[i] = pick(rng);
-  return t;
+  return t.to(default_device());
 }
 
 const std::vector<OpRow>& rows() {

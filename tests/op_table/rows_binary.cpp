@@ -95,10 +95,12 @@ OpRow with_second(OpRow row, std::function<void(Tensor&)> mend) {
 
 /// Integers of `t` that fail `keep` become 2.
 void replace(Tensor& t, const std::function<bool(const Scalar&)>& keep) {
-  auto* at = static_cast<char*>(t.data_ptr());
+  const Tensor here = t.cpu();
+  auto* at = static_cast<char*>(here.data_ptr());
   for (std::int64_t i = 0; i < t.numel(); ++i, at += itemsize(t.dtype())) {
     if (!keep(load_scalar(at, t.dtype()))) store_scalar(2, t.dtype(), at, "replace");
   }
+  t = here.to(t.device());
 }
 
 Int128 power(Int128 x, Int128 y, int width) {

@@ -34,7 +34,7 @@ Int128 wrap(Int128 v, int bits, bool is_signed) {
   return is_signed && v >= size / 2 ? v - size : v;
 }
 
-/// Reads element i of a row-major tensor.
+/// Reads element i of a row-major tensor of the CPU.
 template <class T>
 T at(const Tensor& t, std::int64_t i) {
   T v{};
@@ -140,7 +140,10 @@ void check_integer(const OpRow& row, const Inputs& in, const Tensor& out, std::i
 }
 
 /// Inputs and output row-major, same shape.
-void check_truth(const OpRow& row, const Inputs& in, const Tensor& out) {
+void check_truth(const OpRow& row, const Inputs& inputs, const Tensor& output) {
+  Inputs in;
+  for (const Tensor& t : inputs) in.push_back(t.cpu());
+  const Tensor out = output.cpu();
   const DType dtype = in.back().dtype();
   const bool as_integer = !is_floating(dtype) && row.truth.integer;
   for (std::int64_t i = 0; i < out.numel(); ++i) {
@@ -250,13 +253,13 @@ Inputs edge_inputs(const OpRow& row, DType dtype) {
   Inputs in;
   std::int64_t repeat = 1;
   for (int k = 0; k < row.tensors; ++k) {
-    Tensor t = empty({count}, dtype);
+    const Tensor t = empty({count}, dtype, Device());
     for (std::int64_t i = 0; i < count; ++i) {
       const auto& e = edges[static_cast<std::size_t>(i / repeat) % edges.size()];
       std::memcpy(static_cast<char*>(t.data_ptr()) + i * static_cast<std::int64_t>(itemsize(dtype)),
                   e.data(), itemsize(dtype));
     }
-    in.push_back(t);
+    in.push_back(t.to(default_device()));
     repeat *= static_cast<std::int64_t>(edges.size());
   }
   return in;

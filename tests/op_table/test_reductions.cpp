@@ -63,6 +63,7 @@ std::vector<Line> lines_of(const Dims& shape, std::uint32_t mask) {
   return lines;
 }
 
+/// Of a tensor of the CPU.
 Scalar element(const Tensor& t, std::int64_t i) {
   return load_scalar(
       static_cast<const char*>(t.data_ptr()) + i * static_cast<std::int64_t>(itemsize(t.dtype())),
@@ -148,7 +149,7 @@ TEST_P(Reduction, NO_TSAN_EverySubsetOfAxes) {
       ASSERT_EQ(bytes_of(out), bytes_of(kept));
       const std::vector<Line> lines = lines_of(shape, mask);
       for (std::size_t o = 0; o < lines.size(); ++o) {
-        check_value(*row, x, lines[o], out, static_cast<std::int64_t>(o));
+        check_value(*row, x.cpu(), lines[o], out.cpu(), static_cast<std::int64_t>(o));
         if (HasFatalFailure()) return;
       }
       for (const LayoutKind kind : kLayouts) {
@@ -172,9 +173,9 @@ TEST_P(Reduction, NO_TSAN_EveryTail) {
       const auto la = lines_of({2, n}, 2);
       const auto lb = lines_of({n, 3}, 1);
       for (std::size_t o = 0; o < 2; ++o)
-        check_value(*row, row_wise, la[o], a, static_cast<int>(o));
+        check_value(*row, row_wise.cpu(), la[o], a.cpu(), static_cast<int>(o));
       for (std::size_t o = 0; o < 3; ++o)
-        check_value(*row, column_wise, lb[o], b, static_cast<int>(o));
+        check_value(*row, column_wise.cpu(), lb[o], b.cpu(), static_cast<int>(o));
       if (HasFatalFailure()) return;
     }
   });
@@ -197,13 +198,13 @@ TEST_P(ArgReduction, NO_TSAN_FirstBestAlongEveryAxis) {
       const Tensor out = call(x, axis);
       const auto lines = lines_of(shape, 1U << axis);
       for (std::size_t o = 0; o < lines.size(); ++o) {
-        check_value(*row, x, lines[o], out, static_cast<std::int64_t>(o));
+        check_value(*row, x.cpu(), lines[o], out.cpu(), static_cast<std::int64_t>(o));
         if (HasFatalFailure()) return;
       }
       for (const LayoutKind kind : kLayouts)
         expect_same(call(relaid(x, kind), axis), out, "layout");
     }
-    check_value(*row, x, lines_of(shape, 7)[0], call(x, {}), 0);
+    check_value(*row, x.cpu(), lines_of(shape, 7)[0], call(x, {}).cpu(), 0);
   });
 }
 
@@ -275,7 +276,7 @@ TEST(ReductionEdges, SumsOfManyFloatsAreExactToOneRounding) {
     Rng rng(34);
     const Tensor x = sample(rng, float32, {10'000'000}, 0.0, 1.0);
     long double want = 0;
-    for (std::int64_t i = 0; i < x.numel(); ++i) want += x.data<float>()[i];
+    for (const float v : x.to_vector<float>()) want += v;
     EXPECT_EQ(sum(x).item<float>(), static_cast<float>(want));
     EXPECT_EQ(sum(reshape(x, {1000, 10000}), 0).numel(), 10000);
   });
