@@ -6,6 +6,7 @@
 #include "baregrad/ops.h"
 #include "core/checked.h"
 #include "core/message.h"
+#include "core/rename.h"
 #include "ops/dispatch.h"
 #include "ops/infer.h"
 #include "ops/positions.h"
@@ -20,14 +21,17 @@ std::int64_t wrapped(std::int64_t a, std::int64_t n) {
   return rest < 0 ? rest + n : rest;
 }
 
-/// Which element of an axis of size n stands at `at`, which may lie outside of it.
-std::int64_t padded_position(std::int64_t at, std::int64_t n, PadMode mode) {
-  if (mode == PadMode::Edge || n == 1) return std::clamp<std::int64_t>(at, 0, n - 1);
-  if (mode == PadMode::Wrap) return wrapped(at, n);
+/// The elements of an axis of size n that stand at the places -before to size - before - 1, of
+/// which some lie outside of it.
+Tensor padded_positions(std::int64_t before, std::int64_t size, std::int64_t n, PadMode mode,
+                        Device device) {
+  const Tensor at = arange(-before, size - before, 1, DType::Int64, device);
+  if (mode == PadMode::Edge || n == 1) return clip(at, std::int64_t{0}, n - 1);
+  if (mode == PadMode::Wrap) return remainder(at, n);
   // Reflect: there and back again, the two ends once each.
   const std::int64_t period = 2 * (n - 1);
-  const std::int64_t rest = wrapped(at, period);
-  return rest < n ? rest : period - rest;
+  const Tensor rest = remainder(at, period);
+  return minimum(rest, period - rest);
 }
 
 Dims padded_shape(const Tensor& x, const PadAttrs& attrs) {
@@ -52,11 +56,9 @@ Tensor pad_from_itself(const Tensor& x, const Dims& before, const Dims& shape, P
   for (int i = x.ndim() - 1; i >= 0; --i) {
     const std::int64_t n = x.shape()[i];
     if (shape[i] == n) continue;
-    std::vector<std::int64_t> picked(static_cast<std::size_t>(shape[i]));
-    for (std::int64_t j = 0; j < shape[i]; ++j) {
-      picked[static_cast<std::size_t>(j)] = padded_position(j - before[i], n, mode);
-    }
-    out = take(out, positions_on(x.device(), picked), i);
+    out = in_name_of("pad", [&] {
+      return take(out, padded_positions(before[i], shape[i], n, mode, x.device()), i);
+    });
   }
   return out.is_same(x) ? clone(x) : out;
 }

@@ -50,10 +50,6 @@ void check_positions(const Tensor& indices, const IndexBounds& bounds, const cha
   }
 }
 
-Tensor positions_on(Device device, const std::vector<std::int64_t>& positions) {
-  return to_device(Tensor::of(positions, {static_cast<std::int64_t>(positions.size())}), device);
-}
-
 std::int64_t count_true(const Tensor& mask) {
   if (mask.numel() == 0) return 0;
   const Tensor once = without_repeats(mask);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "baregrad/ops.h"
 #include "core/index_bounds.h"
@@ -19,9 +18,6 @@ Tensor as_int64(const Tensor& x, const char* what, const char* who);
 /// Throws IndexError unless all int64 `indices` lie in [-size, size). Reads them: for messages that
 /// the op itself could not give.
 void check_positions(const Tensor& indices, const IndexBounds& bounds, const char* who);
-
-/// Positions computed on the host, as a tensor on `device`.
-Tensor positions_on(Device device, const std::vector<std::int64_t>& positions);
 
 /// How many elements of a bool tensor are true. An expanded one, of whatever size, is looked at
 /// once.

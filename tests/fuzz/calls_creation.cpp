@@ -176,6 +176,7 @@ std::vector<Row> creation_rows() {
        }},
       {"contiguous", [](Source& s) -> Results { return {contiguous(s.tensor())}; }},
       {"clone", [](Source& s) -> Results { return {clone(s.tensor())}; }},
+      {"to_device", [](Source& s) -> Results { return {to_device(s.tensor(), Device())}; }},
       {"copy_",
        [](Source& s) -> Results {
          const Tensor x = s.target();
