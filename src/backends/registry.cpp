@@ -136,9 +136,11 @@ class Hooks final : public detail::DeviceHooks {
 std::array<std::atomic<Hooks*>, kNumDeviceTypes> g_backends{};
 
 const baregrad_backend& backend_of(Device device) {
-  Hooks* hooks = g_backends[static_cast<std::size_t>(device.type)].load(std::memory_order_acquire);
-  if (hooks == nullptr) {
-    throw ValueError(message("the device ", to_string(device), " is not available"));
+  const auto& place = g_backends[static_cast<std::size_t>(device.type)];
+  Hooks* hooks = place.load(std::memory_order_acquire);
+  if (hooks == nullptr) [[unlikely]] {
+    detail::hooks_of(device, "backend");  // looks for it, and throws where there is none
+    hooks = place.load(std::memory_order_acquire);
   }
   return hooks->backend();
 }
