@@ -223,12 +223,13 @@ std::string own_folder() {
   return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
 }
 
-/// Where a library of the engine is looked for: beside the engine's own code, above it (the tests
+/// Where a library of the engine is looked for: beside the engine's own code, in backends/ there
+/// (the Python package), above it (the tests
 /// of a build) and in lib/ (an installed program), then wherever the loader looks.
 std::vector<std::string> places_of(const char* library) {
   std::vector<std::string> places;
   const std::string folder = own_folder();
-  for (const char* at : {"", "../", "../lib/"}) {
+  for (const char* at : {"", "backends/", "../", "../lib/"}) {
     const std::string path = folder + at + library;
     if (!folder.empty() && access(path.c_str(), R_OK) == 0) places.push_back(path);
   }

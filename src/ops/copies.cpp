@@ -30,9 +30,9 @@ std::vector<OutputSpec> infer_to_device(const OpCall& call) {
 }
 
 Tensor to_device(const Tensor& x, Device device) {
-  require_defined(x, "x", "to");
+  require_defined(x, "x", "to_device");
   if (x.device() == device) return x;
-  return run(OpId::to_device, {&x}, ToDeviceAttrs{device, x.device()}, "to");
+  return run(OpId::to_device, {&x}, ToDeviceAttrs{device, x.device()});
 }
 
 Tensor contiguous(const Tensor& x) {

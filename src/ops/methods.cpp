@@ -8,8 +8,12 @@
 namespace baregrad {
 
 Tensor Tensor::to(DType dtype) const { return astype(*this, dtype, false); }
-Tensor Tensor::to(Device device) const { return to_device(*this, device); }
-Tensor Tensor::cpu() const { return to_device(*this, Device()); }
+Tensor Tensor::to(Device device) const {
+  return in_name_of("to", [&] { return to_device(*this, device); });
+}
+Tensor Tensor::cpu() const {
+  return in_name_of("cpu", [&] { return to_device(*this, Device()); });
+}
 Tensor Tensor::contiguous() const { return baregrad::contiguous(*this); }
 Tensor Tensor::clone() const { return baregrad::clone(*this); }
 Tensor Tensor::reshape(const Dims& shape) const { return baregrad::reshape(*this, shape); }

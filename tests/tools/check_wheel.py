@@ -15,7 +15,7 @@ MAX_BYTES = 6_000_000
 EXPECTED = re.compile(
     r"baregrad/(\w+/)*(\w+\.pyi?|py\.typed)"
     r"|baregrad/_core\.[\w-]+\.so"
-    r"|baregrad/libbaregrad_sim\.so"
+    r"|baregrad/backends/libbaregrad_sim\.so"
     r"|baregrad-[0-9.]+\.dist-info/(METADATA|WHEEL|RECORD|licenses/LICENSE)")
 NEEDED = ["baregrad/__init__.py", "baregrad/py.typed", "baregrad/nn/__init__.py"]
 
