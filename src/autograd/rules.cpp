@@ -222,6 +222,8 @@ constexpr RuleRow kRows[] = {
     NONE(linalg_svd),
     NONE(linalg_svdvals),
     NONE(linalg_orthonormal_rows),
+    NONE(optimizer_step),
+    NONE(square_sum_of_all),
 };
 // clang-format on
 

@@ -14,7 +14,7 @@ namespace baregrad {
   ROW(RandomPerm) ROW(Bernoulli) ROW(Scan) ROW(Softmax) ROW(LogSumExp) ROW(Concat) \
   ROW(Roll) ROW(Pad) ROW(Positions) ROW(IndexPut) ROW(Along) ROW(Found) ROW(Sort) ROW(TopK) \
   ROW(SearchSorted) ROW(Unique) ROW(Conv) ROW(Pool) ROW(Norm) ROW(BatchNorm) \
-  ROW(CrossEntropy) ROW(Attention) ROW(ToDevice) ROW(Qr) ROW(Svd)
+  ROW(CrossEntropy) ROW(Attention) ROW(ToDevice) ROW(Qr) ROW(Svd) ROW(Step)
 // clang-format on
 
 enum class AttrKind : std::uint8_t {

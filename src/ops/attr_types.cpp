@@ -1,6 +1,8 @@
 // Generic functions over attribute structs, one instance per struct, found by AttrKind.
 #include "ops/attr_types.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <new>
 #include <type_traits>
@@ -29,6 +31,22 @@ template <class T>
 requires std::is_integral_v<T> || std::is_enum_v<T>
 bool same(T a, T b) noexcept { return a == b; }
 
+/// The numbers of a step in the order of the struct.
+std::array<double, 13> all_of(const StepNumbers& n) noexcept {
+  return {static_cast<double>(n.lr),       static_cast<double>(n.sign),
+          static_cast<double>(n.shrink),   static_cast<double>(n.weight_decay),
+          static_cast<double>(n.beta1),    static_cast<double>(n.rate1),
+          static_cast<double>(n.beta2),    static_cast<double>(n.rate2),
+          static_cast<double>(n.scale2),   static_cast<double>(n.eps),
+          static_cast<double>(n.momentum), static_cast<double>(n.nesterov),
+          static_cast<double>(n.first)};
+}
+bool same(const StepNumbers& a, const StepNumbers& b) noexcept {
+  const auto x = all_of(a);
+  const auto y = all_of(b);
+  return std::equal(x.begin(), x.end(), y.begin(), [](double u, double v) { return same(u, v); });
+}
+
 /// Mixes one more number into a hash (the finaliser of splitmix64).
 std::size_t mixed(std::size_t hash, std::uint64_t value) noexcept {
   std::uint64_t x = hash + 0x9e3779b97f4a7c15ULL + value;
@@ -55,6 +73,11 @@ template <class T>
 requires std::is_integral_v<T> || std::is_enum_v<T> std::size_t hashed(std::size_t hash, T value)
 noexcept { return mixed(hash, static_cast<std::uint64_t>(value)); }
 
+std::size_t hashed(std::size_t hash, const StepNumbers& numbers) noexcept {
+  for (const double value : all_of(numbers)) hash = hashed(hash, value);
+  return hash;
+}
+
 std::string text(const Dims& dims) { return to_string(dims); }
 std::string text(AxisMask axes) {
   Dims list;
@@ -78,6 +101,13 @@ std::string text(LossReduction reduction) {
 template <class T>
 requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) std::string text(T value) {
   return std::to_string(value);
+}
+
+std::string text(StepRule rule) { return std::to_string(static_cast<int>(rule)); }
+std::string text(const StepNumbers& numbers) {
+  std::string out;
+  for (const double value : all_of(numbers)) out += (out.empty() ? "" : " ") + number_text(value);
+  return out;
 }
 
 // ---- One struct

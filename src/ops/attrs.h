@@ -485,6 +485,54 @@ struct SvdAttrs {
   }
 };
 
+// ---- Optimizers
+
+/// The update rule, with its operands in order. All operands have one shape. The second one is only
+/// read, the others are updated.
+enum class StepRule : std::uint8_t {
+  Sgd,                      // parameter, gradient
+  SgdMomentum,              // parameter, gradient, momentum
+  Adam,                     // parameter, gradient, mean, mean of squares
+  RmsProp,                  // parameter, gradient, mean of squares
+  RmsPropCentered,          // parameter, gradient, mean of squares, mean
+  RmsPropMomentum,          // parameter, gradient, mean of squares, momentum
+  RmsPropCenteredMomentum,  // parameter, gradient, mean of squares, mean, momentum
+  Adagrad,                  // parameter, gradient, sum of squares
+  Lion,                     // parameter, gradient, mean
+  Lerp,                     // average, value: average += rate1 * (value - average)
+  Scale,                    // value: times lr
+  Clamp,                    // value: into [-lr, lr], NaN stays
+};
+
+/// The numbers of one step, in double, computed once for all tensors that share them.
+struct StepNumbers {
+  double lr = 0;            ///< of the update; Adam's includes the bias correction of the mean
+  double sign = 1;          ///< of the gradient: -1 for ascent
+  double shrink = 1;        ///< factor of the parameter, applied first: 1 - lr * weight_decay
+  double weight_decay = 0;  ///< times the parameter, added to the gradient; 0 adds nothing
+  double beta1 = 0;         ///< decay of the mean, or of the momentum
+  double rate1 = 0;         ///< weight of the gradient in it
+  double beta2 = 0;         ///< likewise of squares; of Lion's mean
+  double rate2 = 0;
+  double scale2 = 1;  ///< Adam: 1 / sqrt(1 - beta2^t)
+  double eps = 0;
+  double momentum = 0;    ///< RmsProp's
+  bool nesterov = false;  ///< SgdMomentum
+  bool first = false;     ///< SgdMomentum: first step, the momentum becomes the gradient
+};
+
+/// One step over many tensors. Outputs: for each item its first operand and what the rule keeps
+/// beside it; inputs: the second operand of each item.
+struct StepAttrs {
+  StepRule rule = StepRule::Sgd;
+  int operands = 2;  ///< of an item, the input among them
+  StepNumbers numbers;
+  static constexpr auto fields() {
+    return std::tuple(Field{"rule", &StepAttrs::rule}, Field{"operands", &StepAttrs::operands},
+                      Field{"numbers", &StepAttrs::numbers});
+  }
+};
+
 // ---- A reference to any of them
 
 /// The kind of a struct.

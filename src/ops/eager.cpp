@@ -264,6 +264,12 @@ class WriteScopes {
 
 void update(const OpCall& call) {
   const Device device = infer_device(call);
+  if (call.op == OpId::optimizer_step) {
+    // Elementwise: an operand may be exactly another, and optimizers have copied what is less.
+    infer_irregular(call);
+    run_on(device, call, DType::Float32, call.outputs, [&] { return WriteScopes(call.outputs); });
+    return;
+  }
   const WithoutAliases safe(call, true);
   infer_irregular(safe.call());
   run_on(device, safe.call(), call.outputs[0].dtype(), call.outputs,

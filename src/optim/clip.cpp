@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "backends/cpu/irregular/step.h"
+#include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "baregrad/optim.h"
@@ -12,6 +12,8 @@
 #include "core/number_text.h"
 #include "core/per_thread.h"
 #include "core/place.h"
+#include "ops/dispatch.h"
+#include "optim/step_calls.h"
 #include "optim/views.h"
 
 namespace baregrad::optim {
@@ -45,34 +47,32 @@ class Gradients {
     std::erase_if(gradients_, [](const Tensor& t) { return !t.defined(); });
   }
 
-  double square_sum() {
-    fill({});
-    return list_.square_sum();
+  double square_sum(const char* who) {
+    if (gradients_.empty()) return 0;
+    pointers_.clear();
+    for (const Tensor& gradient : gradients_) pointers_.push_back(&gradient);
+    const no_grad unrecorded;
+    return baregrad::run({OpId::square_sum_of_all, pointers_, {}, who}).item<double>();
   }
 
-  void run(kernels::StepRule rule, double number) {
-    kernels::StepNumbers numbers;
+  void run(StepRule rule, double number, const char* who) {
+    StepNumbers numbers;
     numbers.lr = number;
-    fill(numbers, rule);
-    list_.run();
-    for (const Tensor& gradient : gradients_) gradient.storage()->bump_version();
+    calls_.clear();
+    calls_.set_numbers(numbers);
+    for (const Tensor& gradient : gradients_) {
+      const Tensor* const tensors[] = {&gradient};
+      calls_.add(rule, tensors);
+    }
+    calls_.run(who);
   }
 
   /// Releases the tensors and keeps the memory of the lists.
   void clear() noexcept { gradients_.clear(); }
 
  private:
-  void fill(const kernels::StepNumbers& numbers,
-            kernels::StepRule rule = kernels::StepRule::Scale) {
-    list_.clear();
-    list_.add_numbers(numbers);
-    for (const Tensor& gradient : gradients_) {
-      const kernels::View view = view_of(gradient);
-      list_.add(rule, 0, {&view, 1});
-    }
-  }
-
-  kernels::StepList list_;
+  StepCalls calls_;
+  std::vector<const Tensor*> pointers_;
   Tensors gradients_;
   std::vector<std::pair<const void*, std::size_t>> places_;
 };
@@ -102,14 +102,14 @@ double clip_grad_norm_(const Tensors& params, double max_norm, bool error_if_non
     throw ValueError(message(kWho, ": max_norm is ", number_text(max_norm), ", not at least 0"));
   }
   const GradientsScope gradients(params, kWho);
-  const double norm = std::sqrt(gradients->square_sum());
+  const double norm = std::sqrt(gradients->square_sum(kWho));
   if (error_if_nonfinite && !std::isfinite(norm)) {
     throw ValueError(message(kWho, ": the norm of the gradients of ", params.size(),
                              " parameters is ", number_text(norm), "; nothing was changed"));
   }
   const double factor = max_norm / (norm + 1e-6);
   // Written so that a NaN scales the gradients too.
-  if (!(factor >= 1)) gradients->run(kernels::StepRule::Scale, factor);
+  if (!(factor >= 1)) gradients->run(StepRule::Scale, factor, kWho);
   return norm;
 }
 
@@ -119,7 +119,7 @@ void clip_grad_value_(const Tensors& params, double limit) {
     throw ValueError(message(kWho, ": the limit is ", number_text(limit), ", not at least 0"));
   }
   const GradientsScope gradients(params, kWho);
-  gradients->run(kernels::StepRule::Clamp, limit);
+  gradients->run(StepRule::Clamp, limit, kWho);
 }
 
 }  // namespace baregrad::optim

@@ -1,10 +1,10 @@
 // Exponential moving averages of weights: one pass over averages and parameters.
-#include "backends/cpu/irregular/step.h"
 #include "baregrad/autograd.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
 #include "baregrad/optim.h"
 #include "core/number_text.h"
+#include "optim/step_calls.h"
 #include "optim/values.h"
 #include "optim/views.h"
 
@@ -15,7 +15,7 @@ struct EMA::Impl {
   Tensors averages;
   double decay;
   std::int64_t updates = 0;
-  kernels::StepList list;  // reused, so that updates do not allocate
+  StepCalls calls;  // reused, so that updates do not allocate
 
   /// Parameters may have been converted or moved.
   void follow_parameters() {
@@ -52,16 +52,15 @@ std::int64_t EMA::updates() const noexcept { return impl_->updates; }
 void EMA::update() {
   Impl& im = *impl_;
   im.follow_parameters();
-  im.list.clear();
-  kernels::StepNumbers numbers;
+  im.calls.clear();
+  StepNumbers numbers;
   numbers.rate1 = 1 - im.decay;
-  im.list.add_numbers(numbers);
+  im.calls.set_numbers(numbers);
   for (std::size_t i = 0; i < im.params.size(); ++i) {
-    const kernels::View views[] = {view_of(im.averages[i]), view_of(im.params[i])};
-    im.list.add(kernels::StepRule::Lerp, 0, views);
+    const Tensor* const tensors[] = {&im.averages[i], &im.params[i]};
+    im.calls.add(StepRule::Lerp, tensors);
   }
-  im.list.run();
-  for (const Tensor& average : im.averages) average.storage()->bump_version();
+  im.calls.run("EMA");
   ++im.updates;
 }
 

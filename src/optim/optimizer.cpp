@@ -9,6 +9,7 @@
 #include "core/number_text.h"
 #include "core/place.h"
 #include "optim/rule.h"
+#include "optim/step_calls.h"
 #include "optim/values.h"
 #include "optim/views.h"
 
@@ -78,8 +79,7 @@ struct Optimizer::Impl {
   std::vector<ParameterState> slots;  // of the parameters of all groups, in order
 
   // Of the current step. Reused, so that steps do not allocate.
-  kernels::StepList list;
-  Tensors gradients;
+  StepCalls calls;
   std::vector<std::size_t> moved;  // indices of the slots that are updated
 };
 
@@ -100,7 +100,7 @@ std::string problem_of(const OptimizerRule& rule, const double* values) {
 
 }  // namespace
 
-Optimizer::Optimizer(const OptimizerRule& rule) : impl_(new Impl{rule, {}, {}, {}, {}, {}}) {}
+Optimizer::Optimizer(const OptimizerRule& rule) : impl_(new Impl{rule, {}, {}, {}, {}}) {}
 Optimizer::~Optimizer() = default;
 
 const char* Optimizer::name() const noexcept { return impl_->rule.name; }
@@ -153,8 +153,7 @@ void Optimizer::add(Tensors params, const std::vector<double>& values) {
 void Optimizer::step() {
   Impl& im = *impl_;
   const OptimizerRule& rule = im.rule;
-  im.list.clear();
-  im.gradients.clear();
+  im.calls.clear();
   im.moved.clear();
   std::size_t index = 0;
   for (const Group& group : im.groups) {
@@ -165,13 +164,12 @@ void Optimizer::step() {
     // Parameters with the same number of steps share their numbers.
     std::int64_t last_steps = -1;
     bool last_first = false;
-    std::size_t numbers = 0;
     for (const Tensor& parameter : group.params_) {
       ParameterState& slot = im.slots[index++];
       Tensor gradient = parameter.grad();
       if (!gradient.defined()) continue;
       if (gradient.same_storage(parameter)) gradient = clone(gradient.detach());
-      kernels::View views[kernels::kMaxStepOperands] = {view_of(parameter), view_of(gradient)};
+      const Tensor* tensors[kernels::kMaxStepOperands] = {&parameter, &gradient};
       std::size_t operands = 2;
       bool first = false;
       for (std::size_t k = 0; k < rule.states.size(); ++k) {
@@ -186,39 +184,24 @@ void Optimizer::step() {
           state = beside(state, parameter);
         }
         first |= (slot.fresh >> k & 1U) != 0;
-        views[operands++] = view_of(state);
+        tensors[operands++] = &state;
       }
       if (slot.steps != last_steps || first != last_first) {
-        kernels::StepNumbers made = rule.prepare(settings, static_cast<double>(slot.steps + 1));
+        StepNumbers made = rule.prepare(settings, static_cast<double>(slot.steps + 1));
         made.first = first;
-        numbers = im.list.add_numbers(made);
+        im.calls.set_numbers(made);
         last_steps = slot.steps;
         last_first = first;
       }
-      im.list.add(choice.kernel, numbers, {views, operands});
-      im.gradients.push_back(std::move(gradient));
+      im.calls.add(choice.kernel, {tensors, operands});
       im.moved.push_back(index - 1);
     }
   }
-  im.list.run();
+  im.calls.run(rule.name);
   for (const std::size_t i : im.moved) {
     ParameterState& slot = im.slots[i];
     ++slot.steps;
     slot.fresh = 0;
-    for (const Tensor& state : slot.states) {
-      if (state.defined()) state.storage()->bump_version();
-    }
-  }
-  im.gradients.clear();
-  auto moved = im.moved.begin();
-  index = 0;
-  for (const Group& group : im.groups) {
-    for (const Tensor& parameter : group.params_) {
-      if (moved == im.moved.end()) return;
-      if (*moved != index++) continue;
-      parameter.storage()->bump_version();
-      ++moved;
-    }
   }
 }
 

@@ -1,4 +1,4 @@
-// Tensors as views for the fused step kernels.
+// What is kept beside a parameter.
 #pragma once
 
 #include <string>
@@ -7,11 +7,6 @@
 #include "baregrad/ops.h"
 
 namespace baregrad::optim {
-
-/// Valid while the tensor lives.
-inline kernels::View view_of(const Tensor& t) noexcept {
-  return {t.data_ptr(), t.dtype(), t.ndim(), t.shape().data(), t.strides().data()};
-}
 
 /// The dtype of a parameter's state. Half precision is too coarse for sums.
 inline DType state_dtype(DType parameter) noexcept { return kernels::compute_dtype(parameter); }

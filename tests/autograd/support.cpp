@@ -144,7 +144,8 @@ const std::vector<OpId>& not_differentiable() {
       OpId::linalg_solve, OpId::linalg_eigh, OpId::linalg_eigvalsh, OpId::linalg_qr,
       OpId::linalg_svd, OpId::linalg_svdvals,
       // Steps of initialisers.
-      OpId::normal_quantile, OpId::linalg_orthonormal_rows};
+      OpId::normal_quantile, OpId::linalg_orthonormal_rows, OpId::optimizer_step,
+      OpId::square_sum_of_all};
   return list;
 }
 

@@ -192,6 +192,32 @@ std::vector<OpRow> fused_rows() {
       },
       attention_inputs)));
   r.back().magnitude = 1;
+  r.push_back(internal(row(
+      OpId::optimizer_step, 2, 2,
+      [](const Inputs& in) {
+        const std::vector<Tensor> kept{clone(in[0].detach()), abs(in[1].detach())};
+        const Tensor* gradient = &in[1];
+        StepNumbers numbers;
+        numbers.lr = 0.1;
+        numbers.beta1 = numbers.beta2 = 0.5;
+        numbers.rate1 = numbers.rate2 = 0.5;
+        numbers.eps = 1e-3;
+        const StepAttrs attrs{StepRule::RmsProp, 3, numbers};
+        run_in_place(
+            {OpId::optimizer_step, {&gradient, 1}, attrs, nullptr, CallKind::Update, kept});
+        return kept;
+      },
+      [](Rng& rng, DType d, const Dims& s) {
+        return Inputs{like(rng, d, s), like(rng, d, s)};
+      })));
+  r.push_back(internal(row(
+      OpId::square_sum_of_all, 2, 2,
+      [](const Inputs& in) {
+        return run_many(OpId::square_sum_of_all, {&in[0], &in[1]});
+      },
+      [](Rng& rng, DType d, const Dims& s) {
+        return Inputs{like(rng, d, s), like(rng, d, s)};
+      })));
   return r;
 }
 

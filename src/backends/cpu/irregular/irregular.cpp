@@ -58,6 +58,8 @@ Inputs inputs_of(OpId op) noexcept {
     case OpId::scatter_add:
     case OpId::index:
     case OpId::index_put:
+    case OpId::optimizer_step:
+    case OpId::square_sum_of_all:
     case OpId::linalg_cholesky:
     case OpId::linalg_det:
     case OpId::linalg_slogdet:

@@ -3,11 +3,14 @@
 #include "backends/cpu/irregular/step.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "backends/cpu/irregular/irregular.h"
 #include "backends/cpu/table.h"
 #include "backends/cpu/walkers/stage.h"
 #include "core/checked.h"
 #include "core/multi_index.h"
+#include "core/per_thread.h"
 #include "parallel/parallel_for.h"
 
 namespace baregrad::kernels {
@@ -192,6 +195,47 @@ double StepList::square_sum() {
   double total = 0;
   for (const double partial : partials_) total += partial;
   return total;
+}
+
+namespace {
+
+/// A list of this thread: with its memory kept, a step in every iteration allocates nothing.
+class ListOfThread {
+ public:
+  ListOfThread() : list_(PerThread<StepList>::get()) {
+    if (list_ == nullptr) list_ = &own_.emplace();
+    list_->clear();
+  }
+  StepList* operator->() const noexcept { return list_; }
+
+ private:
+  StepList* list_;
+  std::optional<StepList> own_;  // during thread exit
+};
+
+}  // namespace
+
+void optimizer_step_kernel(const Call& call) {
+  const auto& attrs = call.attrs.as<StepAttrs>();
+  const auto operands = static_cast<std::size_t>(attrs.operands);
+  const std::size_t kept = operands > 1 ? operands - 1 : 1;
+  const ListOfThread list;
+  const std::size_t numbers = list->add_numbers(attrs.numbers);
+  for (std::size_t i = 0; i * kept < call.out.size(); ++i) {
+    View views[kMaxStepOperands];
+    views[0] = call.out[i * kept];
+    if (operands > 1) views[1] = call.in[i];
+    for (std::size_t k = 2; k < operands; ++k) views[k] = call.out[i * kept + k - 1];
+    list->add(attrs.rule, numbers, {views, operands});
+  }
+  list->run();
+}
+
+void square_sum_of_all_kernel(const Call& call) {
+  const ListOfThread list;
+  const std::size_t numbers = list->add_numbers({});
+  for (const View& v : call.in) list->add(StepRule::Scale, numbers, {&v, 1});
+  *static_cast<double*>(call.out[0].data) = list->square_sum();
 }
 
 }  // namespace baregrad::kernels

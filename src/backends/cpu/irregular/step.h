@@ -11,41 +11,10 @@
 
 namespace baregrad::kernels {
 
-/// The update rule, with its operands in order. All operands have one shape. The second one is only
-/// read, the others are updated.
-enum class StepRule : std::uint8_t {
-  Sgd,                      // parameter, gradient
-  SgdMomentum,              // parameter, gradient, momentum
-  Adam,                     // parameter, gradient, mean, mean of squares
-  RmsProp,                  // parameter, gradient, mean of squares
-  RmsPropCentered,          // parameter, gradient, mean of squares, mean
-  RmsPropMomentum,          // parameter, gradient, mean of squares, momentum
-  RmsPropCenteredMomentum,  // parameter, gradient, mean of squares, mean, momentum
-  Adagrad,                  // parameter, gradient, sum of squares
-  Lion,                     // parameter, gradient, mean
-  Lerp,                     // average, value: average += rate1 * (value - average)
-  Scale,                    // value: times lr
-  Clamp,                    // value: into [-lr, lr], NaN stays
-};
+using baregrad::StepNumbers;
+using baregrad::StepRule;
 inline constexpr int kNumStepRules = 12;
 inline constexpr std::size_t kMaxStepOperands = 5;
-
-/// The numbers of one step, in double, computed once for all tensors that share them.
-struct StepNumbers {
-  double lr = 0;            ///< of the update; Adam's includes the bias correction of the mean
-  double sign = 1;          ///< of the gradient: -1 for ascent
-  double shrink = 1;        ///< factor of the parameter, applied first: 1 - lr * weight_decay
-  double weight_decay = 0;  ///< times the parameter, added to the gradient; 0 adds nothing
-  double beta1 = 0;         ///< decay of the mean, or of the momentum
-  double rate1 = 0;         ///< weight of the gradient in it
-  double beta2 = 0;         ///< likewise of squares; of Lion's mean
-  double rate2 = 0;
-  double scale2 = 1;  ///< Adam: 1 / sqrt(1 - beta2^t)
-  double eps = 0;
-  double momentum = 0;    ///< RmsProp's
-  bool nesterov = false;  ///< SgdMomentum
-  bool first = false;     ///< SgdMomentum: first step, the momentum becomes the gradient
-};
 
 /// n elements of f32 or f64 of each operand, contiguous. An operand may be exactly another.
 using StepFn = void (*)(void* const* operands, std::int64_t n, const StepNumbers& numbers);
