@@ -201,8 +201,8 @@ void bind_namespace_info(nb::module_& m) {
   nb::class_<NamespaceInfo>(m, "NamespaceInfo",
                             "The inspection functions of the array API standard.\n\n"
                             ">>> info = bg.__array_namespace_info__()\n"
-                            ">>> isinstance(info, bg.NamespaceInfo), info.devices()\n"
-                            "(True, [device(type='cpu')])")
+                            ">>> isinstance(info, bg.NamespaceInfo), \"cpu\" in info.devices()\n"
+                            "(True, True)")
       .def("capabilities", &capabilities,
            nb::sig("def capabilities(self) -> dict[str, bool | int | None]"),
            "Supported features, and the greatest number of dimensions.")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from baregrad._core import Tensor
 from baregrad._core import autograd as _autograd
-from baregrad._text import shown
+from baregrad._text import shown as _shown
 from baregrad.autograd import enable_grad
 
 Params: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
@@ -46,14 +46,14 @@ class ParamGroup(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         if name not in self._optimizer.defaults:
             raise KeyError(
-                f"{type(self._optimizer).__name__}: {shown(name)} cannot be set; options are "
+                f"{type(self._optimizer).__name__}: {_shown(name)} cannot be set; options are "
                 + ", ".join(self._optimizer.defaults)
             )
         for part, number in _flat({name: value}).items():
             self._optimizer._engine.set(self._index, part, float(number))
 
     def __delitem__(self, name: str) -> None:
-        raise TypeError(f"ParamGroup: {shown(name)} cannot be deleted, the optimizer uses it")
+        raise TypeError(f"ParamGroup: {_shown(name)} cannot be deleted, the optimizer uses it")
 
     def __iter__(self) -> Iterator[str]:
         yield "params"
@@ -130,7 +130,7 @@ class Optimizer:
         who = type(self).__name__
         options = dict(param_group)
         if "params" not in options:
-            raise ValueError(f"{who}: a group needs 'params', this one has {shown([*options])}")
+            raise ValueError(f"{who}: a group needs 'params', this one has {_shown([*options])}")
         tensors, names = _tensors_in(options.pop("params"), who)
         if unknown := [name for name in options if name not in self.defaults]:
             raise ValueError(
@@ -266,5 +266,5 @@ def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
         try:
             flat["beta1"], flat["beta2"] = flat.pop("betas")
         except (TypeError, ValueError):
-            raise ValueError(f"betas: takes two numbers, not {shown(options['betas'])}") from None
+            raise ValueError(f"betas: takes two numbers, not {_shown(options['betas'])}") from None
     return flat

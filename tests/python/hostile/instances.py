@@ -98,6 +98,7 @@ MAKE: dict[str, Callable[[], Any]] = {
     "nn.Sequential": lambda: nn.Sequential(nn.Linear(3, 3), nn.ReLU()),
     "nn.MultiheadAttention": lambda: nn.MultiheadAttention(4, 2),
     "nn.TransformerEncoderLayer": lambda: nn.TransformerEncoderLayer(4, 2, 8),
+    "Device": lambda: bg.Device("cpu"),
     "nn.MLP": lambda: nn.MLP([3, 4, 2]),
     "nn.GroupNorm": lambda: nn.GroupNorm(1, 2),
     "optim.EMA": lambda: optim.EMA(nn.Linear(3, 2).parameters()),
