@@ -134,7 +134,7 @@ class Optimizer:
         tensors, names = _tensors_in(options.pop("params"), who)
         if unknown := [name for name in options if name not in self.defaults]:
             raise ValueError(
-                f"{who}: no option {', '.join(map(shown, unknown))}; options are "
+                f"{who}: no option {', '.join(map(_shown, unknown))}; options are "
                 + ", ".join(self.defaults)
             )
         values = _flat({**self.defaults, **options})
