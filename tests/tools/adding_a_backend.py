@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Follows docs/adding_a_backend.md: compiles its blocks as a library, with only src/backends/backend.h
+"""Follows docs/adding_a_backend.md. Compiles its blocks as a library, with only src/backends/backend.h
 to see, and runs rows of the op table on the device that it makes.
 
     adding_a_backend.py --compiler CXX --op-table PROGRAM
