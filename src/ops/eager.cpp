@@ -161,7 +161,7 @@ Tensor copied_to(const OpCall& call) {
     backends::copy_across(to, there.data_ptr(), x.device(), packed.data_ptr(), x.nbytes());
     return there;
   }
-  const Tensor here = on_host(packed);
+  Tensor here = on_host(packed);
   if (to.is_cpu()) return here;
   Tensor there = Tensor::allocate(x.shape(), x.dtype(), to, call.name());
   write_from_host(there, here.data_ptr(), here.nbytes());

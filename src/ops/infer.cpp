@@ -155,7 +155,7 @@ namespace {
 OutputSpec infer_reduce(const OpCall& call, DType result) {
   const Tensor& x = *call.inputs[0];
   const auto& attrs = call.attrs.as<ReduceAttrs>();
-  const OutputSpec out{infer_reduced_shape(x.shape(), attrs.axes, attrs.keepdims), result};
+  OutputSpec out{infer_reduced_shape(x.shape(), attrs.axes, attrs.keepdims), result};
   const bool extreme = call.op == OpId::amax || call.op == OpId::amin;
   if (extreme && x.numel() == 0 && checked_numel(out.shape, result, call.name()) != 0) {
     throw ValueError(message(call.name(), ": no elements to take the greatest or least of in ",
