@@ -311,6 +311,7 @@ void execute(Device device, const kernels::Call& call) {
                           call.random.seed,
                           call.random.position};
   std::vector<std::uint8_t> dtypes;
+  dtypes.reserve(in.size());
   for (const baregrad_view& v : in) dtypes.push_back(v.dtype);
   if (backend.supports(backend.self, run.op, dtypes.data(), run.input_count) == 0) {
     throw ValueError(message(call.who, ": the backend ", backend.name, " has no kernel for it"));
@@ -333,6 +334,7 @@ bool supports(Device device, OpId op, std::span<const DType> inputs) {
   if (device.is_cpu()) return true;
   const baregrad_backend& backend = backend_of(device);
   std::vector<std::uint8_t> dtypes;
+  dtypes.reserve(inputs.size());
   for (const DType dtype : inputs) dtypes.push_back(static_cast<std::uint8_t>(dtype));
   return backend.supports(backend.self, static_cast<std::uint16_t>(op), dtypes.data(),
                           static_cast<std::uint32_t>(dtypes.size())) != 0;
