@@ -118,7 +118,7 @@ inline constexpr OptionRange kSwitch{0, 1};
 // defaults, and `fields`, which calls field(name, member, range) for each of them in the order of
 // the members. Checks, groups, saved states and the arguments in Python follow from it.
 
-struct SGDOptions {
+struct BAREGRAD_API SGDOptions {
   static constexpr const char* kName = "SGD";
   double lr = 1e-3;
   double momentum = 0;
@@ -138,7 +138,7 @@ struct SGDOptions {
   }
 };
 
-struct AdamOptions {
+struct BAREGRAD_API AdamOptions {
   static constexpr const char* kName = "Adam";
   double lr = 1e-3;
   double beta1 = 0.9;
@@ -158,7 +158,7 @@ struct AdamOptions {
   }
 };
 
-struct AdamWOptions {
+struct BAREGRAD_API AdamWOptions {
   static constexpr const char* kName = "AdamW";
   double lr = 1e-3;
   double beta1 = 0.9;
@@ -173,7 +173,7 @@ struct AdamWOptions {
   }
 };
 
-struct RMSpropOptions {
+struct BAREGRAD_API RMSpropOptions {
   static constexpr const char* kName = "RMSprop";
   double lr = 1e-2;
   double alpha = 0.99;
@@ -195,7 +195,7 @@ struct RMSpropOptions {
   }
 };
 
-struct AdagradOptions {
+struct BAREGRAD_API AdagradOptions {
   static constexpr const char* kName = "Adagrad";
   double lr = 1e-2;
   double lr_decay = 0;
@@ -216,7 +216,7 @@ struct AdagradOptions {
 };
 
 /// Chen et al. 2023: the sign of a mean of gradients, with decoupled weight decay.
-struct LionOptions {
+struct BAREGRAD_API LionOptions {
   static constexpr const char* kName = "Lion";
   double lr = 1e-4;
   double beta1 = 0.9;
