@@ -15,11 +15,11 @@
 #include "backends/registry.h"
 #include "baregrad/error.h"
 #include "baregrad/ops.h"
+#include "core/dtype_kind.h"
 #include "core/history.h"
 #include "core/host.h"
 #include "core/message.h"
 #include "ops/aliasing.h"
-#include "ops/dtype_kind.h"
 #include "ops/infer.h"
 #include "ops/watch.h"
 
@@ -192,7 +192,7 @@ ElementwiseTypes check_result_fits(const OpCall& call, const Tensor& out) {
     throw ShapeError(message(call.name(), ": the result of ", describe_inputs(call), " has shape ",
                              to_string(shape), " and cannot be written into ", describe(out)));
   }
-  if (dtype_kind(types.result) > dtype_kind(out.dtype())) {
+  if (kind_of(types.result) > kind_of(out.dtype())) {
     throw DTypeError(message(call.name(), ": the result of ", describe_inputs(call), " is ",
                              name(types.result), " and cannot be written into ", describe(out)));
   }

@@ -2,9 +2,9 @@
 #include "ops/positions.h"
 
 #include "baregrad/error.h"
+#include "core/dtype_kind.h"
 #include "core/message.h"
 #include "core/number_text.h"
-#include "ops/dtype_kind.h"
 #include "ops/internal_ops.h"
 
 namespace baregrad {
@@ -74,7 +74,7 @@ Tensor beside(const Tensor& value, const Tensor& x) {
 Tensor assigned(const Operand& value, const Tensor& x, const char* who) {
   if (const Tensor* tensor = value.tensor()) {
     require_defined(*tensor, "the value", who);
-    if (dtype_kind(tensor->dtype()) > dtype_kind(x.dtype())) {
+    if (kind_of(tensor->dtype()) > kind_of(x.dtype())) {
       throw DTypeError(message(who, ": cannot write ", describe(*tensor), " into ", describe(x),
                                "; cast it with astype first"));
     }
